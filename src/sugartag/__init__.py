@@ -1,0 +1,1 @@
+"""Clean up the tags of photo-sharing collections."""

@@ -1,0 +1,83 @@
+"""Cluster centres of images and of owners, and how far everybody is from their own centre."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from sugartag._typing import FloatArray, IntArray
+from sugartag.collection.model import Collection
+from sugartag.engine.base import Block, Engine
+from sugartag.features.normalise import visual_rows
+from sugartag.linalg.distances import squared_distances
+
+SAMPLE_SIZE = 20_000
+"""Centres are found on a sample of so many rows: more do not move them."""
+SAME_DISTANCE = 10
+"""Distances are compared to so many decimals, so that rounding never decides between twins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Centres, and for every row its nearest centre and the distance to it."""
+
+    centres: FloatArray
+    label: IntArray
+    distance: FloatArray
+
+
+def image_clusters(
+    collection: Collection,
+    count: int,
+    *,
+    unit_features: bool,
+    engine: Engine,
+    rng: np.random.Generator,
+) -> Clusters:
+    """Cluster the images by their features; the pass over all of them is by blocks."""
+    sample = sampled_features(collection, SAMPLE_SIZE, unit_features=unit_features, rng=rng)
+    centres = k_means_centres(sample, count, rng=rng)
+    parts = list(
+        engine.map(find_nearest_centres, collection.blocks(), collection, centres, unit_features)
+    )
+    label = np.concatenate([part[0] for part in parts])
+    return Clusters(centres, label, np.concatenate([part[1] for part in parts]))
+
+
+def find_nearest_centres(
+    block: Block, collection: Collection, centres: FloatArray, unit_features: bool
+) -> tuple[IntArray, FloatArray]:
+    """Return the nearest centre of each image of a block, and the distance to it."""
+    return nearest_centres(visual_rows(collection.rows(block).features, unit_features), centres)
+
+
+def owner_clusters(vectors: FloatArray, count: int, *, rng: np.random.Generator) -> Clusters:
+    """Cluster the owners by their vectors."""
+    chosen = np.sort(rng.permutation(len(vectors))[:SAMPLE_SIZE])
+    centres = k_means_centres(vectors[chosen], count, rng=rng)
+    return Clusters(centres, *nearest_centres(vectors, centres))
+
+
+def nearest_centres(rows: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return each row's nearest centre and the distance to it."""
+    distances = np.round(np.sqrt(squared_distances(rows, centres)), SAME_DISTANCE)
+    label = distances.argmin(axis=1)
+    return label, np.take_along_axis(distances, label[:, None], axis=1)[:, 0]
+
+
+def sampled_features(
+    collection: Collection, count: int, *, unit_features: bool, rng: np.random.Generator
+) -> FloatArray:
+    """Return the features of ``count`` images drawn without replacement, or of all if fewer."""
+    chosen = np.sort(rng.permutation(collection.n_images)[:count])
+    return visual_rows(collection.features_at(chosen), unit_features)
+
+
+def k_means_centres(rows: FloatArray, count: int, *, rng: np.random.Generator) -> FloatArray:
+    """Return at most ``count`` centres of the rows; the same ones whatever the thread count."""
+    from sklearn.cluster import KMeans
+
+    distinct = len(np.unique(rows[: 4 * count + 1000], axis=0))
+    model = KMeans(min(count, distinct), n_init=1, random_state=int(rng.integers(2**31)))
+    with threadpool_limits(1):
+        return np.asarray(model.fit(rows).cluster_centers_)

@@ -1,0 +1,47 @@
+"""What owners are like: their tag counts, and a short vector each for clustering."""
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import FloatArray, SparseRows
+from sugartag.collection.model import Collection
+from sugartag.engine.base import Block, Engine
+from sugartag.linalg.sparse_rows import damped_unit_rows
+
+VECTOR_LENGTH = 16
+
+
+def owner_profiles(collection: Collection, *, engine: Engine) -> SparseRows:
+    """Return owners x tags: on how many of their images each owner used each tag."""
+    return engine.sum(count_owner_tags, collection.blocks(), collection)
+
+
+def count_owner_tags(block: Block, collection: Collection) -> SparseRows:
+    """Count the tags of one block's images by owner; images of unknown owners do not count."""
+    tags = collection.tags_of(block).astype(np.float64)
+    owner = collection.owner[block]
+    known = np.flatnonzero(owner < collection.nobody)
+    ownership = sparse.csr_array(
+        (np.ones(len(known)), (owner[known], known)), shape=(collection.n_owners, len(owner))
+    )
+    return sparse.csr_array(ownership @ tags)
+
+
+def owner_vectors(
+    groups: SparseRows, profiles: SparseRows, *, rng: np.random.Generator
+) -> FloatArray:
+    """Return a short vector per owner: of their groups, or of their tags if they have none."""
+    grouped = (np.diff(groups.indptr) > 0).astype(np.float64)
+    described = sparse.csr_array(
+        sparse.hstack(
+            [
+                damped_unit_rows(groups),
+                sparse.diags_array(1.0 - grouped) @ damped_unit_rows(profiles),
+            ]
+        )
+    )
+    length = min(VECTOR_LENGTH, *described.shape)
+    from sklearn.utils.extmath import randomized_svd
+
+    left, values, _ = randomized_svd(described, length, random_state=int(rng.integers(2**31)))
+    return np.asarray(left * values)

@@ -1,0 +1,265 @@
+"""``sugartag evaluate``: how well methods find the truth, or tags hidden from them."""
+
+import csv
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+import numpy as np
+
+from sugartag.cli.progress import ProgressDisplay
+from sugartag.collection.store import open_collection
+from sugartag.engine.local import LocalEngine
+from sugartag.errors import SettingsError, StorageError, SugartagError
+from sugartag.evaluation.cost import BYTES_PER_MB, machine
+from sugartag.evaluation.protocol import Task, evaluate, hidden_task, truth_task
+from sugartag.evaluation.results import (
+    Measures,
+    MethodResult,
+    Table,
+    results_document,
+    results_table,
+)
+from sugartag.methods.base import Method
+from sugartag.methods.registry import METHODS, make_method
+from sugartag.storage.aside import file_aside, folder_aside
+
+BYTES_IN_MEMORY = 64 << 20
+"""Scores up to this size are held in memory, larger ones in a temporary file."""
+EVERY_METHOD = "all"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The command line."""
+
+    collection: Path
+    methods: str
+    settings: tuple[str, ...]
+    seed: int
+    hide: float | None
+    out: Path | None
+    save_scores: Path | None
+    overwrite: bool
+    author_aware: bool
+    bootstrap: int
+    blas_threads: int | None
+    block: int | None
+
+
+@click.command(name="evaluate")
+@click.argument("collection", type=click.Path(path_type=Path))
+@click.option("--methods", required=True, metavar="A,B|all", help="Methods to compare.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="METHOD.KEY=VALUE",
+    help="Change a setting; KEY=VALUE is enough with one method. Repeatable.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same results.",
+)
+@click.option(
+    "--hide",
+    type=float,
+    metavar="SHARE",
+    help="Hide that share of the given tags and score their recovery; needs no truth.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Write the results as JSON.")
+@click.option(
+    "--save-scores",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the scores of every method, and what was to be found, to recompute the metrics.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace what --out and --save-scores name.")
+@click.option(
+    "--author-aware",
+    is_flag=True,
+    help="Measure also without evidence from other images of the same owner.",
+)
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Give 95% intervals from N resamplings of the images.",
+)
+@click.option("--blas-threads", type=click.IntRange(min=1), help="Threads of matrix products.")
+@click.option("--block", type=click.IntRange(min=1), metavar="ROWS", help="Images scored at once.")
+def command(**options: Any) -> None:
+    """Compare methods on a collection, by its truth or by tags hidden from them.
+
+    Example:  sugartag evaluate photos --methods original,tag-vote --hide 0.3
+    """
+    asked = _Asked(**options)
+    methods = _methods(asked)
+    task = _task(asked)
+    with _folder_of_scores(asked, task) as folder, _file_of_results(asked) as file:
+        results = _results(methods, task, asked, folder)
+        if asked.save_scores is not None and folder is not None:
+            _write_positives(folder, task)
+        if file is not None:
+            _write_results(file, results, task, asked)
+        click.echo(results_table(results))
+    for target in filter(None, (asked.out, asked.save_scores)):
+        click.echo(f"written: {target}", err=True)
+
+
+def _methods(asked: _Asked) -> list[Method]:
+    listed = [name.strip() for name in asked.methods.split(",") if name.strip()]
+    names = list(METHODS) if listed == [EVERY_METHOD] else list(dict.fromkeys(listed))
+    if not names:
+        raise SettingsError(f"--methods names none; choose of: {', '.join(METHODS)}, or all")
+    unknown = [name for name in names if name not in METHODS]
+    if unknown:
+        raise SettingsError(
+            f"--methods has unknown {', '.join(map(repr, unknown))}; "
+            f"choose of: {', '.join(METHODS)}, or all"
+        )
+    settings = _settings(asked.settings, names)
+    return [make_method(name, settings[name]) for name in names]
+
+
+def _settings(texts: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Sort ``METHOD.key=value`` texts by method."""
+    chosen: dict[str, dict[str, str]] = {name: {} for name in names}
+    for text in texts:
+        where, equals, value = text.partition("=")
+        name, dot, key = where.rpartition(".")
+        if not equals or not key:
+            raise SettingsError(f"--set {text!r} is not of the form METHOD.key=value")
+        if not dot and len(names) > 1:
+            raise SettingsError(f"--set {text!r} does not say which method; put METHOD. before it")
+        name = name if dot else names[0]
+        if name not in chosen:
+            raise SettingsError(f"--set {text!r} is for {name!r}, which --methods does not name")
+        chosen[name][key] = value
+    return chosen
+
+
+def _task(asked: _Asked) -> Task:
+    collection = open_collection(asked.collection)
+    if asked.hide is not None:
+        return hidden_task(collection, asked.hide, asked.seed)
+    return truth_task(collection)
+
+
+def _results(
+    methods: Sequence[Method], task: Task, asked: _Asked, folder: Path | None
+) -> list[MethodResult]:
+    results = []
+    for number, method in enumerate(methods, start=1):
+        started = time.monotonic()
+        try:
+            results.append(_result(method, task, asked, folder))
+        except SugartagError as error:
+            raise SugartagError(f"{method.name}: {error}") from error
+        seconds = time.monotonic() - started
+        click.echo(f"{method.name}: {number} of {len(methods)}, {seconds:.1f} s", err=True)
+    return results
+
+
+def _result(method: Method, task: Task, asked: _Asked, folder: Path | None) -> MethodResult:
+    measures = Measures(
+        author_aware=asked.author_aware,
+        bootstrap=asked.bootstrap,
+        bootstrap_seed=asked.seed,
+        rows_per_block=asked.block,
+    )
+    # Its own random numbers: a method scores the same whichever others are compared.
+    rng = np.random.default_rng([asked.seed, zlib.crc32(method.name.encode())])
+    name = method.name if asked.save_scores is not None else "scores"
+    table = None if folder is None else _table_file(folder / f"{name}.npy", task.shape)
+    with ProgressDisplay() as display:
+        return evaluate(
+            method,
+            task,
+            engine=LocalEngine(progress=display, blas_threads=asked.blas_threads),
+            rng=rng,
+            measures=measures,
+            table=table,
+            progress=display,
+        )
+
+
+@contextmanager
+def _folder_of_scores(asked: _Asked, task: Task) -> Iterator[Path | None]:
+    """Yield the folder that tables of scores are files of; None to hold them in memory."""
+    if asked.save_scores is not None:
+        with folder_aside(asked.save_scores, overwrite=asked.overwrite) as folder:
+            yield folder
+    elif _bytes_of(task.shape) > BYTES_IN_MEMORY:
+        with TemporaryDirectory(prefix="sugartag-scores-") as name:
+            yield Path(name)
+    else:
+        yield None
+
+
+def _file_of_results(asked: _Asked) -> AbstractContextManager[Path | None]:
+    if asked.out is None:
+        return nullcontext()
+    return file_aside(asked.out, overwrite=asked.overwrite)
+
+
+def _table_file(path: Path, shape: tuple[int, int]) -> Table:
+    """Map a new file for a table of scores, by concept, once there is room for all of it."""
+    try:
+        table = np.lib.format.open_memmap(
+            path, mode="w+", dtype=np.float32, shape=shape, fortran_order=True
+        )
+        # Writing to a mapped file on a full disk would end the process without a word.
+        if hasattr(os, "posix_fallocate"):
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    except OSError as error:
+        megabytes = _bytes_of(shape) / BYTES_PER_MB
+        raise StorageError(
+            f"no room for {megabytes:.0f} MB of scores in {path.parent}: "
+            f"{error.strerror or error}; free some, or set TMPDIR or --save-scores to another disk"
+        ) from error
+    return table
+
+
+def _bytes_of(shape: tuple[int, int]) -> int:
+    return shape[0] * shape[1] * np.dtype(np.float32).itemsize
+
+
+def _write_positives(folder: Path, task: Task) -> None:
+    """Write the names of the columns, and which images have which concept."""
+    names = json.dumps(list(task.concept_names), indent=1, ensure_ascii=False)
+    (folder / "concepts.json").write_text(names + "\n", encoding="utf-8")
+    ids = task.given.ids
+    with (folder / "truth.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["image_id", "concept"])
+        for block in task.given.blocks():
+            here = list(ids[block])
+            image, concept = task.positives_of(block).nonzero()
+            pairs = zip(image.tolist(), concept.tolist(), strict=True)
+            writer.writerows((here[i], task.concept_names[c]) for i, c in pairs)
+
+
+def _write_results(file: Path, results: Sequence[MethodResult], task: Task, asked: _Asked) -> None:
+    document = results_document(
+        results,
+        collection=task.counts(),
+        task=task.described(),
+        seed=asked.seed,
+        machine=machine(),
+    )
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    file.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,67 @@
+"""Progress of long passes: bars on a terminal, plain lines in a log."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BEFORE_BAR = 0.5
+
+
+class ProgressDisplay:
+    """Shows how far each pass has come; give its instance to an engine as ``progress``."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._what = ""
+        self._started = 0.0
+        self._last_line = 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Take note that ``done`` of ``total`` rows of the pass called ``what`` are done."""
+        if what != self._what or (self._bar is not None and done < self._bar.n):
+            self._begin(what)
+        if sys.stderr.isatty():
+            self._show_bar(done, total)
+        else:
+            self._show_line(done, total)
+        if done >= total:
+            self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def _begin(self, what: str) -> None:
+        self._end()
+        self._what = what
+        self._started = self._last_line = time.monotonic()
+
+    def _show_bar(self, done: int, total: int) -> None:
+        from tqdm import tqdm
+
+        if self._bar is None:
+            if done >= total and time.monotonic() - self._started < SECONDS_BEFORE_BAR:
+                return
+            self._bar = tqdm(total=total, desc=self._what, unit="row", leave=False, file=sys.stderr)
+        self._bar.update(done - self._bar.n)
+
+    def _show_line(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            print(f"{self._what}: {done:,} of {total:,}", file=sys.stderr, flush=True)
+
+    def _end(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        self._bar = None
+        self._what = ""

@@ -1,0 +1,65 @@
+"""Make a collection from arrays that are already in memory."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.collection.model import Collection, Shard
+from sugartag.collection.texts import Texts
+from sugartag.errors import CollectionError
+
+
+def collection_from_arrays(
+    tags: SparseRows,
+    owner: IntArray,
+    *,
+    features: FloatArray | None = None,
+    groups: SparseRows | None = None,
+    truth: SparseRows | None = None,
+    tag_names: Sequence[str] | None = None,
+    concept_names: Sequence[str] | None = None,
+) -> Collection:
+    """Return a collection of one shard; names that are not given are numbered.
+
+    ``owner`` holds an index for each image; its largest value sets the number of owners unless
+    ``groups`` (owners x groups) says how many there are. Concepts default to the first tags.
+    """
+    n_images, n_tags = tags.shape
+    n_owners = int(owner.max()) + 1 if groups is None else groups.shape[0]
+    if features is not None and not np.isfinite(features).all():
+        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        raise CollectionError(f"features of image {row} are not finite numbers")
+    memberships = sparse.csr_array((n_owners, 0)) if groups is None else binary(groups)
+    if concept_names is None:
+        concept_names = _numbered("tag", 0 if truth is None else truth.shape[1])
+    shard = Shard(
+        ids=Texts.of(_numbered("image", n_images)),
+        owner=owner.astype(np.int32),
+        tags=binary(tags),
+        features=None if features is None else features.astype(np.float32, copy=False),
+        truth=None if truth is None else binary(truth),
+    )
+    return Collection(
+        shards=(shard,),
+        tag_names=tuple(tag_names if tag_names is not None else _numbered("tag", n_tags)),
+        owner_names=Texts.of(_numbered("owner", n_owners)),
+        group_names=Texts.of(_numbered("group", memberships.shape[1])),
+        groups=memberships,
+        concept_names=tuple(concept_names),
+    )
+
+
+def binary(matrix: SparseRows) -> SparseRows:
+    """Return the matrix with ones where it is not zero: canonical CSR, int8."""
+    made = sparse.csr_array(matrix, copy=True)
+    made.sum_duplicates()
+    made.eliminate_zeros()
+    return sparse.csr_array(
+        (np.ones(made.nnz, dtype=np.int8), made.indices, made.indptr), shape=made.shape
+    )
+
+
+def _numbered(word: str, count: int) -> list[str]:
+    return [f"{word}-{number}" for number in range(count)]

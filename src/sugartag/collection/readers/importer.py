@@ -1,0 +1,245 @@
+"""Import: tables and features in, a collection folder out, in memory that does not grow with rows.
+
+The first pass writes shards as the rows come. What is only known at its end (how many owners
+there are, which tags are used often enough, which id is where) is settled shard by shard in a
+second pass over the folder. Held in memory throughout: the distinct tags, owners, groups and
+concepts, and the memberships; never the ids or the rows.
+"""
+
+import shutil
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sugartag._typing import BoolArray
+from sugartag.collection.readers.batch import Columns, shown
+from sugartag.collection.readers.features import FeatureFile, open_features
+from sugartag.collection.readers.groups import Memberships, no_memberships, read_groups
+from sugartag.collection.readers.ids import Duplicate, IdIndex
+from sugartag.collection.readers.names import Names, clean, clean_lowercase
+from sugartag.collection.readers.paths import PathCheck
+from sugartag.collection.readers.rows import ShardRows, Vocabulary
+from sugartag.collection.readers.settle import Settlement
+from sugartag.collection.readers.table import check_table, read_table
+from sugartag.collection.readers.target import collection_folder
+from sugartag.collection.readers.truth import TruthReader
+from sugartag.collection.store import CollectionWriter
+from sugartag.collection.texts import Texts
+from sugartag.engine.base import Progress
+from sugartag.errors import CollectionError, SettingsError
+
+ROWS_PER_SHARD = 65_536
+COLUMNS = Columns(
+    required=("image_id", "owner", "tags"), optional=("path", "title"), omittable=("owner",)
+)
+_SCRATCH = "scratch"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files that a collection is made from."""
+
+    table: Path
+    """Columns image_id, owner, tags and, optionally, path and title."""
+    features: Path | None = None
+    """A ``.npy`` of images x numbers, in the order of the table."""
+    groups: Path | None = None
+    """Columns owner, group."""
+    truth: Path | None = None
+    """Columns image_id, concept."""
+    images_root: Path | None = None
+    """The folder that the paths start from; if given, every path is checked."""
+
+
+@dataclass(frozen=True)
+class ImportSummary:
+    """What was imported."""
+
+    images: int
+    tags: int
+    owners: int
+    groups: int
+    concepts: int
+    features: int
+    """Numbers that describe an image; 0 without features."""
+    skipped_memberships: int
+    """Rows of the groups table whose owner has no image."""
+    untagged_images: int
+    ownerless_images: int
+
+
+def import_collection(
+    sources: Sources,
+    out: Path,
+    *,
+    lowercase: bool = False,
+    min_uses: int = 1,
+    overwrite: bool = False,
+    rows_per_shard: int = ROWS_PER_SHARD,
+    progress: Progress | None = None,
+) -> ImportSummary:
+    """Make a collection folder from tables; raise naming file, row and reason if they are bad.
+
+    Tags used by fewer than ``min_uses`` images are dropped; ``lowercase`` puts tags and concepts
+    in lower case. Nothing stands under the name ``out`` until all of it is written.
+    """
+    if min_uses < 1 or rows_per_shard < 1:
+        raise SettingsError(
+            f"min_uses ({min_uses}) and rows_per_shard ({rows_per_shard}) must be at least 1"
+        )
+    for table in (sources.table, sources.groups, sources.truth):
+        if table is not None:
+            check_table(table)
+    features = None if sources.features is None else open_features(sources.features)
+    paths = PathCheck(sources.images_root)
+    with collection_folder(out, astuple(sources), overwrite=overwrite) as folder:
+        vocabulary = Vocabulary(Names(clean_lowercase if lowercase else clean), Names())
+        job = _Import(sources, folder, vocabulary, rows_per_shard, progress)
+        job.read_rows(paths)
+        summary = job.finish(features, min_uses, paths.root)
+        shutil.rmtree(job.scratch)
+    return summary
+
+
+class _Import:
+    """The passes of one import, in the order in which they are called."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        folder: Path,
+        vocabulary: Vocabulary,
+        rows_per_shard: int,
+        progress: Progress | None,
+    ) -> None:
+        self.scratch = folder / _SCRATCH
+        self._sources = sources
+        self._writer = CollectionWriter(folder)
+        self._vocabulary = vocabulary
+        self._rows_per_shard = rows_per_shard
+        self._progress = progress
+        self._index = IdIndex(
+            self.scratch / "ids", rows_per_shard=rows_per_shard, ids_of_shard=self._ids_of_shard
+        )
+        self._shard_sizes: list[int] = []
+        self._word = "line"
+        self._has_paths = self._has_titles = False
+
+    def read_rows(self, paths: PathCheck) -> None:
+        """Write the shards, with owners and tags as they were numbered; check the ids."""
+        rows = ShardRows(self._vocabulary, paths)
+        for batch in read_table(self._sources.table, COLUMNS):
+            self._word = batch.word
+            start = 0
+            while start < len(batch):
+                stop = start + self._rows_per_shard - len(rows)
+                rows.add(batch.part(start, stop))
+                start = stop
+                if len(rows) == self._rows_per_shard:
+                    self._write(rows)
+                    rows = ShardRows(self._vocabulary, paths)
+            batch.report(self._progress)
+        if len(rows):
+            self._write(rows)
+        self._refuse(self._index.sort())
+
+    def finish(
+        self, features: FeatureFile | None, min_uses: int, images_root: str | None
+    ) -> ImportSummary:
+        """Add groups, truth and features, settle the shards and write the manifest."""
+        n_images = sum(self._shard_sizes)
+        if features is not None:
+            features.check_rows(self._sources.table, n_images)
+        kept = self._kept_tags(min_uses)
+        owners, concepts = self._vocabulary.owners, Names(self._vocabulary.tags.cleaning)
+        groups = self._memberships()
+        truth = self._truth(concepts)
+        untagged, ownerless = self._settle(kept, features, truth)
+        tag_names = [name for name, stays in zip(self._vocabulary.tags, kept, strict=True) if stays]
+        self._writer.finish(
+            tag_names=tag_names,
+            owner_names=owners,
+            group_names=groups.names,
+            groups=groups.matrix,
+            concept_names=concepts,
+            images_root=images_root,
+        )
+        return ImportSummary(
+            images=n_images,
+            tags=len(tag_names),
+            owners=len(owners),
+            groups=len(groups.names),
+            concepts=len(concepts),
+            features=0 if features is None else features.dimensions,
+            skipped_memberships=groups.skipped,
+            untagged_images=untagged,
+            ownerless_images=ownerless,
+        )
+
+    def _write(self, rows: ShardRows) -> None:
+        shard = rows.shard()
+        self._has_paths |= shard.paths is not None
+        self._has_titles |= shard.titles is not None
+        self._writer.add_shard(shard)
+        self._shard_sizes.append(len(shard))
+        self._refuse(self._index.add(rows.ids, rows.lines))
+
+    def _refuse(self, duplicate: Duplicate | None) -> None:
+        if duplicate is not None:
+            raise CollectionError(
+                f"{self._sources.table}, {self._word} {duplicate.second_line}: the image id "
+                f"{shown(duplicate.image_id)} is on {self._word} {duplicate.first_line} already; "
+                "give every image an id of its own"
+            )
+
+    def _ids_of_shard(self, number: int) -> Texts:
+        return self._writer.ids(number)
+
+    def _kept_tags(self, min_uses: int) -> BoolArray:
+        kept = self._vocabulary.uses >= min_uses
+        if not len(kept):
+            raise CollectionError(
+                f"{self._sources.table} has an empty vocabulary: no image has a tag; "
+                "check its column 'tags'"
+            )
+        if not kept.any():
+            raise CollectionError(
+                f"{self._sources.table} has no tag with {min_uses} uses (the most used one has "
+                f"{self._vocabulary.uses.max()}); lower --min-uses"
+            )
+        return kept
+
+    def _memberships(self) -> Memberships:
+        owners = self._vocabulary.owners
+        if self._sources.groups is None:
+            return no_memberships(len(owners))
+        return read_groups(self._sources.groups, owners, self._progress)
+
+    def _truth(self, concepts: Names) -> TruthReader | None:
+        if self._sources.truth is None:
+            return None
+        truth = TruthReader(self.scratch / "truth", self._index, self._rows_per_shard, concepts)
+        truth.read(self._sources.truth, self._progress)
+        return truth
+
+    def _settle(
+        self, kept: BoolArray, features: FeatureFile | None, truth: TruthReader | None
+    ) -> tuple[int, int]:
+        """Bring every shard to its final state; count images without tags and without owner."""
+        n_owners = len(self._vocabulary.owners)
+        settlement = Settlement(self._writer, kept, n_owners, self._has_paths, self._has_titles)
+        counts = np.zeros(2, dtype=np.int64)
+        start = 0
+        for number, size in enumerate(self._shard_sizes):
+            counts += settlement.settle(number)
+            if features is not None:
+                target = self._writer.features_path(number)
+                features.copy_rows(start, target, self._ids_of_shard(number))
+                self._writer.describe_features(number)
+            if truth is not None:
+                truth.attach(self._writer, number, size)
+            start += size
+            if self._progress is not None:
+                self._progress("finishing", start, sum(self._shard_sizes))
+        return int(counts[0]), int(counts[1])

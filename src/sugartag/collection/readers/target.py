@@ -1,0 +1,49 @@
+"""The folder that an import writes: checked before, and never half-written."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sugartag.collection.store import FORMAT
+from sugartag.errors import CollectionError, StorageError, SugartagError
+from sugartag.storage.arrays import read_manifest
+from sugartag.storage.aside import folder_aside
+
+
+@contextmanager
+def collection_folder(
+    target: Path, sources: Iterable[Path | None], *, overwrite: bool
+) -> Iterator[Path]:
+    """Yield an empty folder that becomes ``target`` if all goes well.
+
+    A target that holds a source, or would replace anything but a collection, is refused.
+    """
+    for source in sources:
+        if source is not None and source.resolve().is_relative_to(target.resolve()):
+            raise CollectionError(f"{target} would replace {source}; choose another --out")
+    if overwrite:
+        _refuse_to_replace_other_things(target)
+    try:
+        with folder_aside(target, overwrite=overwrite) as folder:
+            yield folder
+    except SugartagError:
+        raise
+    except OSError as error:
+        raise StorageError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _refuse_to_replace_other_things(target: Path) -> None:
+    if not target.is_symlink() and (not target.exists() or _is_empty_folder(target)):
+        return
+    try:
+        if target.is_symlink():
+            raise StorageError(f"{target} is a link")
+        read_manifest(target, format_name=FORMAT)
+    except StorageError as error:
+        raise StorageError(
+            f"--overwrite replaces collections only: {error}; choose another --out"
+        ) from error
+
+
+def _is_empty_folder(target: Path) -> bool:
+    return target.is_dir() and not any(target.iterdir())

@@ -1,0 +1,68 @@
+"""Many short texts in two arrays, so that millions of ids need neither objects nor pickles."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+import numpy as np
+
+from sugartag._typing import IntArray
+
+
+class Texts(Sequence[str]):
+    """An immutable sequence of texts: their UTF-8 bytes end to end, and where each one starts."""
+
+    __slots__ = ("data", "offsets")
+
+    def __init__(self, data: IntArray, offsets: IntArray) -> None:
+        self.data = data
+        self.offsets = offsets
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Texts":
+        """Pack the texts given."""
+        pieces = [text.encode() for text in texts]
+        offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
+        np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(pieces), dtype=np.uint8), offsets)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Texts"]) -> "Texts":
+        """Put several sequences one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        lengths = [np.diff(part.offsets) for part in parts]
+        offsets = np.zeros(sum(map(len, parts)) + 1, dtype=np.int64)
+        np.cumsum(np.concatenate(lengths), out=offsets[1:])
+        data = [part.data[part.offsets[0] : part.offsets[-1]] for part in parts]
+        return cls(np.concatenate(data), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Texts": ...
+    def __getitem__(self, index: int | slice) -> "str | Texts":
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                raise ValueError("texts can be sliced with step 1 only")
+            return Texts(self.data, self.offsets[start : max(start, stop) + 1])
+        position = range(len(self))[index]
+        start, stop = self.offsets[position], self.offsets[position + 1]
+        return bytes(self.data[start:stop]).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        whole = bytes(self.data[self.offsets[0] : self.offsets[-1]])
+        starts = (self.offsets - self.offsets[0]).tolist()
+        for start, stop in zip(starts, starts[1:], strict=False):
+            yield whole[start:stop].decode()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Texts) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} texts>"

@@ -1,0 +1,16 @@
+"""The completion of the anchor tensor: the problem in anchor-sized arrays, and its solvers."""
+
+from sugartag.completion.exact import complete_exactly
+from sugartag.completion.multiplicative import complete_multiplicatively, positive_start
+from sugartag.completion.nonnegative import complete_nonnegatively
+from sugartag.completion.problem import Completion, CompletionProblem, Penalties
+
+__all__ = [
+    "Completion",
+    "CompletionProblem",
+    "Penalties",
+    "complete_exactly",
+    "complete_multiplicatively",
+    "complete_nonnegatively",
+    "positive_start",
+]

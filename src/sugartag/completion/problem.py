@@ -1,0 +1,117 @@
+"""The completion problem (eq. 10.1) in anchor-sized arrays.
+
+With ``M`` the linear operator of :meth:`CompletionProblem.operator` the objective is
+``Θ(A) = c - 2⟨A, B⟩ + ⟨A, MA⟩``: three inner products, whatever the number of images. ``B`` is
+``H + α A₀`` and ``c`` is ``‖D‖² + α ‖A₀‖²``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sugartag._typing import FloatArray, SparseRows
+from sugartag.graph.gram import LinkGrams
+from sugartag.linalg.modes import apply_to_tags, inner
+
+SLAB_BYTES = 1 << 20
+"""Tags are worked on in slabs of about this size, so that temporaries stay in cache."""
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """The weights of the objective's terms."""
+
+    prior_weight: float
+    """α: how strongly the anchors' own tags hold."""
+    ridge: float
+    """β: the price of large entries."""
+    image_smoothness: float
+    """λ₁: how alike linked images must be."""
+    user_smoothness: float
+    """λ₂: how alike linked users must be."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompletionProblem:
+    """What is known of the completed tensor A (tags x anchor images x anchor users)."""
+
+    target: FloatArray
+    """B = H + α A₀, tags x anchor images x anchor users."""
+    constant: float
+    """c = ‖D‖² + α ‖A₀‖²."""
+    tag_affinity: SparseRows
+    """T, symmetric."""
+    images: LinkGrams
+    users: LinkGrams
+    penalties: Penalties
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tensor."""
+        return self.target.shape
+
+    @property
+    def diagonal_weight(self) -> float:
+        """α + β."""
+        return self.penalties.prior_weight + self.penalties.ridge
+
+    def objective(self, tensor: FloatArray) -> float:
+        """Return Θ(A)."""
+        return self.objective_of(tensor, self.operator(tensor))
+
+    def objective_of(self, tensor: FloatArray, applied: FloatArray) -> float:
+        """Return Θ(A) given MA."""
+        return self.constant - 2.0 * inner(tensor, self.target) + inner(tensor, applied)
+
+    def gradient(self, tensor: FloatArray) -> FloatArray:
+        """Return ∂Θ/∂A = 2 (MA - B)."""
+        found = self.operator(tensor)
+        found -= self.target
+        found *= 2.0
+        return found
+
+    def operator(self, tensor: FloatArray) -> FloatArray:
+        """Return MA = G + (α+β) A + λ₁ A ×₂ (K_D - K_W) + λ₂ A ×₃ (K_D - K_W)."""
+        found = self.tags_applied_twice(tensor)
+        kind = found.dtype
+        image_gram, user_gram = self.images.gram.astype(kind), self.users.gram.astype(kind)
+        image_rough = self.penalties.image_smoothness * self.images.roughness.astype(kind)
+        user_rough = self.penalties.user_smoothness * self.users.roughness.astype(kind)
+        image_rough += self.diagonal_weight * np.eye(len(image_rough), dtype=kind)
+        for slab in self.slabs():
+            part = tensor[slab]
+            found[slab] = image_gram @ (found[slab] @ user_gram)
+            found[slab] += image_rough @ part
+            found[slab] += part @ user_rough
+        return found
+
+    def tags_applied_twice(self, tensor: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Return A ×₁ TᵀT, by two sparse products."""
+        made = np.empty_like(tensor) if out is None else out
+        affinity = self.tag_affinity.astype(tensor.dtype)
+        apply_to_tags((affinity, affinity.T.tocsr()), tensor, made)
+        return made
+
+    def slabs(self) -> Iterator[slice]:
+        """Yield runs of tags whose slices fill about :data:`SLAB_BYTES`."""
+        n_tags, n_images, n_users = self.shape
+        per_slab = max(1, SLAB_BYTES // (n_images * n_users * self.target.itemsize))
+        for start in range(0, n_tags, per_slab):
+            yield slice(start, min(start + per_slab, n_tags))
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """A completed anchor tensor and how the solver got there."""
+
+    tensor: FloatArray
+    objectives: tuple[float, ...]
+    """The objective before the first step and after each one; for a direct solver, at the end."""
+    iterations: int
+    converged: bool
+    residual: float
+    """``‖MA - B‖ / ‖B‖`` for the unconstrained solver, nan for the others."""
+    gap: float
+    """How far the objective may at most be above the constrained minimum, relative to it; nan
+    where the solver has no such bound."""

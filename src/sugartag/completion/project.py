@@ -1,0 +1,118 @@
+"""One pass over the images: everything the completion problem needs of them.
+
+The paper's H = D ×₁ Tᵀ ×₂ (I^m)ᵀ ×₃ (U^m)ᵀ never needs the tensor D. The slice of tag t is
+``Σ (links of image i) ⊗ (links of its owner)`` over the images i that have the tag, before the
+tags are mixed by T.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag.collection.model import Collection
+from sugartag.engine.base import Block, Engine
+from sugartag.features.normalise import visual_rows
+from sugartag.graph.gram import LinkSums, link_sums
+from sugartag.graph.image_links import ImageLinker
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """What one pass over the images leaves behind."""
+
+    image_sums: LinkSums
+    posts: FloatArray
+    """Tags x anchor images x anchor users: H before its tags are mixed by T."""
+    n_given: int
+    """‖D‖²: how many tags the images have in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedBlock:
+    """The images of one block that take part, with their links."""
+
+    tags: SparseRows
+    owner: IntArray
+    links: SparseRows
+    sums: LinkSums
+
+
+def project_images(
+    collection: Collection,
+    linker: ImageLinker,
+    user_links: SparseRows,
+    *,
+    unit_features: bool,
+    left_out: BoolArray,
+    engine: Engine,
+    dtype: type = np.float64,
+) -> Projection:
+    """Sum up all images but those left out.
+
+    ``user_links`` has a row for each owner and an empty last one for unknown owners.
+    """
+    shape = (collection.n_tags, len(linker.anchors), user_links.shape[1])
+    posts: FloatArray = np.zeros(shape, dtype=dtype)
+    image_sums: LinkSums | None = None
+    n_given = 0
+    linked_blocks = engine.map(
+        link_images, collection.blocks(), collection, linker, unit_features, left_out
+    )
+    for linked in linked_blocks:
+        add_posts(posts, linked.tags, linked.links, user_links[linked.owner])
+        image_sums = linked.sums if image_sums is None else image_sums + linked.sums
+        n_given += linked.tags.nnz
+    if image_sums is None:
+        raise ValueError("there are no images to project")
+    return Projection(image_sums, posts, n_given)
+
+
+def link_images(
+    block: Block,
+    collection: Collection,
+    linker: ImageLinker,
+    unit_features: bool,
+    left_out: BoolArray,
+) -> LinkedBlock:
+    """Link the images of one block to the anchors, without those left out."""
+    rows = collection.rows(block)
+    kept = np.flatnonzero(~left_out[block])
+    links = linker.links(visual_rows(rows.features, unit_features)[kept])
+    return LinkedBlock(rows.tags[kept], rows.owner[kept], links, link_sums(links))
+
+
+def add_posts(
+    posts: FloatArray, tags: SparseRows, links: SparseRows, user_links: SparseRows
+) -> None:
+    """Add ``Σ y_i ⊗ links_i ⊗ user_links_i`` over the rows i, in place.
+
+    Each tag touches only the anchors its images are linked to, which for a rare tag are few.
+    """
+    by_tag = tags.tocsc()
+    images = links.toarray().astype(posts.dtype)
+    users = user_links.toarray().astype(posts.dtype)
+    for tag in np.flatnonzero(np.diff(by_tag.indptr)):
+        with_tag = by_tag.indices[by_tag.indptr[tag] : by_tag.indptr[tag + 1]]
+        image_part, user_part = images[with_tag], users[with_tag]
+        linked = np.flatnonzero(image_part.any(axis=0))
+        posts[tag, linked] += image_part[:, linked].T @ user_part
+
+
+def anchor_tags(
+    collection: Collection, image: IntArray, user_of_image: IntArray, *, n_users: int
+) -> sparse.coo_array[np.float64, tuple[int, int]]:
+    """Return A₀ flattened, tags x (anchor images x anchor users): the anchors' own tags.
+
+    ``user_of_image`` says which anchor user owns each anchor image, ``n_users`` meaning none.
+    """
+    tags = sparse.coo_array(
+        sparse.vstack([collection.tags_of(slice(row, row + 1)) for row in image.tolist()])
+    )
+    number, tag = tags.coords
+    user = user_of_image[number]
+    owned = user < n_users
+    columns = number[owned].astype(np.int64) * n_users + user[owned]
+    shape = (collection.n_tags, len(image) * n_users)
+    return sparse.coo_array((np.ones(len(columns)), (tag[owned], columns)), shape=shape)

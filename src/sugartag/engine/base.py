@@ -1,0 +1,72 @@
+"""What an engine is: two verbs over blocks of rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+Block = slice
+"""A run of consecutive rows: ``slice(start, stop)``."""
+
+Shared = ParamSpec("Shared")
+Result = TypeVar("Result")
+
+
+class Addable(Protocol):
+    """A result that can be added to another of its kind."""
+
+    def __add__(self, other: Self, /) -> Self:
+        """Return the sum of the two."""
+        ...
+
+
+Sum = TypeVar("Sum", bound=Addable)
+
+
+class Engine(Protocol):
+    """Runs one block function over many blocks.
+
+    The function gets the block and the shared values, which are sent to a worker once and not
+    once a block. Results come back in block order, whatever order they were made in, so that
+    the same blocks give the same floating-point sum whatever the number of workers.
+    """
+
+    def map(
+        self,
+        function: Callable[Concatenate[Block, Shared], Result],
+        blocks: Sequence[Block],
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Iterator[Result]:
+        """Yield ``function(block, ...)`` for each block, in order, a few ahead at most."""
+        ...
+
+    def sum(
+        self,
+        function: Callable[Concatenate[Block, Shared], Sum],
+        blocks: Sequence[Block],
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Sum:
+        """Return the sum of ``function(block, ...)`` over the blocks, added in block order."""
+        ...
+
+
+class Progress(Protocol):
+    """Hears how far a pass over the blocks has come."""
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Take note that ``done`` of ``total`` rows of the pass called ``what`` are done."""
+        ...
+
+
+def row_blocks(n_rows: int, rows_per_block: int) -> tuple[Block, ...]:
+    """Cut ``n_rows`` rows into consecutive blocks, the last one possibly shorter."""
+    if rows_per_block < 1:
+        raise ValueError(f"rows_per_block must be at least 1, not {rows_per_block}")
+    starts = range(0, n_rows, rows_per_block)
+    return tuple(slice(start, min(start + rows_per_block, n_rows)) for start in starts)
+
+
+def name_of_pass(function: Callable[..., Any]) -> str:
+    """Return what a pass is called in progress displays: the block function's name in words."""
+    name = getattr(function, "__name__", type(function).__name__)
+    return str(name).strip("_").replace("_", " ")

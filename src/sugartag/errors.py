@@ -1,0 +1,43 @@
+"""Every exception sugartag raises on purpose.
+
+::
+
+    SugartagError
+    ├── CollectionError      the input data contradicts itself, or lacks what is asked of it
+    ├── SettingsError        a setting has an unknown name or an impossible value
+    ├── StorageError         a stored folder is missing, damaged or of another format
+    ├── CapacityError        the job would not fit the memory it may use
+    └── MissingExtraError    an optional package is needed for this call
+
+A message is one line: what is wrong, the offending value, what to do. The command line prints
+it and exits with code 2.
+"""
+
+
+class SugartagError(Exception):
+    """Something the user can act on."""
+
+
+class CollectionError(SugartagError, ValueError):
+    """The input data contradicts itself, or lacks what is asked of it."""
+
+
+class SettingsError(SugartagError, ValueError):
+    """A setting has an unknown name or an impossible value."""
+
+
+class StorageError(SugartagError, OSError):
+    """A stored folder is missing, damaged or of another format."""
+
+
+class CapacityError(SugartagError, MemoryError):
+    """The job would not fit the memory it may use."""
+
+
+class MissingExtraError(SugartagError, ImportError):
+    """An optional package is needed for this call."""
+
+    def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
+        super().__init__(
+            f"{needed_for} needs {package}; install it with: pip install 'sugartag[{extra}]'"
+        )

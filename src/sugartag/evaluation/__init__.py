@@ -1,0 +1,1 @@
+"""How good the tags are: streaming metrics, protocols, cost and sweeps."""

@@ -1,0 +1,1 @@
+"""Image features: how they are scaled before they are compared."""

@@ -1,0 +1,1 @@
+"""Links between images, users and tags, and the small summaries of them."""

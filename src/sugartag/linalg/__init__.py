@@ -1,0 +1,1 @@
+"""Pure numerics: mode products, distances, nearest rows; no files, no collections."""

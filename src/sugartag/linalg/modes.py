@@ -1,0 +1,56 @@
+"""Products of a tags x images x users tensor with a matrix along one of its modes.
+
+Modes are numbered from 0, so the paper's ``×₁``, ``×₂``, ``×₃`` are modes 0, 1 and 2.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import FloatArray, SparseRows
+
+COLUMNS_PER_CHUNK = 4096
+
+
+def mode_product(tensor: FloatArray, matrix: FloatArray | SparseRows, mode: int) -> FloatArray:
+    """Multiply every fibre of ``tensor`` along ``mode`` by ``matrix`` (rows x fibre length)."""
+    if matrix.shape[1] != tensor.shape[mode]:
+        raise ValueError(
+            f"a matrix of shape {matrix.shape} cannot multiply mode {mode} of a tensor of shape "
+            f"{tensor.shape}: {matrix.shape[1]} is not {tensor.shape[mode]}"
+        )
+    if mode == 0:
+        flat: FloatArray = matrix @ tensor.reshape(tensor.shape[0], -1)
+        return flat.reshape(matrix.shape[0], *tensor.shape[1:])
+    dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
+    return dense @ tensor if mode == 1 else tensor @ dense.T
+
+
+def apply_to_tags(
+    matrices: tuple[FloatArray | SparseRows, ...], tensor: FloatArray, out: FloatArray
+) -> None:
+    """Write ``tensor`` multiplied along the tag mode by square matrices, first one first.
+
+    Works through the tensor a few columns at a time, so that no second tensor is needed; ``out``
+    may be ``tensor`` itself.
+    """
+    flat, flat_out = tensor.reshape(tensor.shape[0], -1), out.reshape(out.shape[0], -1)
+    for start in range(0, flat.shape[1], COLUMNS_PER_CHUNK):
+        columns = slice(start, start + COLUMNS_PER_CHUNK)
+        piece: Any = np.ascontiguousarray(flat[:, columns])
+        for matrix in matrices:
+            piece = matrix @ piece
+        flat_out[:, columns] = piece
+
+
+def inner(left: FloatArray, right: FloatArray) -> float:
+    """Return the Frobenius inner product, summed slice by slice in float64."""
+    if left.dtype == np.float64 == right.dtype:
+        return float(np.vdot(left, right))
+    return float(
+        sum(
+            np.vdot(a.astype(np.float64), b.astype(np.float64))
+            for a, b in zip(left, right, strict=True)
+        )
+    )

@@ -1,0 +1,1 @@
+"""Retagging methods, all behind one interface."""

@@ -1,0 +1,73 @@
+"""Settings of a method as text and as values: ``key=value`` to a field of the right type."""
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from sugartag.errors import SettingsError
+
+
+def with_settings(method_type: type[Any], values: Mapping[str, Any]) -> Any:
+    """Make a method from values by field name; texts are converted to the field's type."""
+    hints = typing.get_type_hints(method_type)
+    names = [field.name for field in dataclasses.fields(method_type) if field.init]
+    given = {}
+    for key, value in values.items():
+        if key not in names:
+            raise SettingsError(_unknown(key, names, method_type.name))
+        given[key] = _converted(value, hints[key], f"{method_type.name} setting {key}")
+    return method_type(**given)
+
+
+def described_settings(method_type: type[Any]) -> list[dict[str, Any]]:
+    """List the settings of a method: name, type and default."""
+    hints = typing.get_type_hints(method_type)
+    return [
+        {"name": field.name, "type": _type_name(hints[field.name]), "default": field.default}
+        for field in dataclasses.fields(method_type)
+        if field.init
+    ]
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise a :class:`SettingsError` unless the condition holds."""
+    if not condition:
+        raise SettingsError(message)
+
+
+def _converted(value: Any, hint: Any, what: str) -> Any:
+    options = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        require(value in options, f"{what} is {value!r}; choose one of: {', '.join(options)}")
+        return value
+    if isinstance(hint, types.UnionType):
+        if value is None or (isinstance(value, str) and value.lower() in ("none", "")):
+            return None
+        return _converted(value, next(o for o in options if o is not types.NoneType), what)
+    if hint is bool:
+        return _boolean(value, what)
+    try:
+        return hint(value)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{what} is {value!r}, which is not {_type_name(hint)}") from error
+
+
+def _boolean(value: Any, what: str) -> bool:
+    word = str(value).lower()
+    require(word in ("true", "false", "yes", "no", "1", "0"), f"{what} is {value!r}; say yes or no")
+    return word in ("true", "yes", "1")
+
+
+def _type_name(hint: Any) -> str:
+    if typing.get_origin(hint) is typing.Literal:
+        return " | ".join(map(str, typing.get_args(hint)))
+    return hint.__name__ if isinstance(hint, type) else str(hint)
+
+
+def _unknown(key: str, names: list[str], method: str) -> str:
+    near = difflib.get_close_matches(key, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(names) or 'none'}"
+    return f"{method} has no setting {key!r}; {hint}"

@@ -1,0 +1,309 @@
+"""SUGAR-TC: social anchor-unit graph regularised tensor completion, after the paper.
+
+The stages are the packages of sugartag: anchor units, links and affinities, completion,
+assignment. docs/method.md lists which equation is where, and each repair the paper needs to run.
+"""
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import BoolArray, SparseRows
+from sugartag.anchors import AnchorLayout, AnchorUnits, choose_units
+from sugartag.anchors.clusters import sampled_features
+from sugartag.anchors.owners import owner_profiles
+from sugartag.assignment.assign import Assignment, UserNeighbours
+from sugartag.collection.model import Collection
+from sugartag.completion import (
+    Completion,
+    CompletionProblem,
+    Penalties,
+    complete_exactly,
+    complete_multiplicatively,
+    complete_nonnegatively,
+    positive_start,
+)
+from sugartag.completion.project import anchor_tags, project_images
+from sugartag.engine.base import Engine
+from sugartag.features.normalise import visual_rows
+from sugartag.graph.collection_affinity import collection_affinity
+from sugartag.graph.gram import LinkGrams, link_sums
+from sugartag.graph.image_links import ImageLinker, self_tuned_bandwidth
+from sugartag.graph.user_links import user_links
+from sugartag.linalg.modes import apply_to_tags
+from sugartag.methods.settings import require
+from sugartag.methods.sugar_tc_fitted import FittedSugarTC
+
+logger = logging.getLogger(__name__)
+
+BANDWIDTH_SAMPLE = 5_000
+
+
+@dataclass(frozen=True)
+class SugarTC:
+    """Settings of SUGAR-TC; each names the paper's symbol and default."""
+
+    name: ClassVar[str] = "sugar-tc"
+    summary: ClassVar[str] = "the paper: completes a small tag x anchor image x anchor user tensor"
+    fitted_type: ClassVar[type[FittedSugarTC]] = FittedSugarTC
+
+    image_clusters: int = 40
+    """C_i: cluster centres of images; 40 in the paper."""
+    user_clusters: int = 12
+    """C_u: cluster centres of users; 12 in the paper."""
+    units_per_cluster: int = 10
+    """m_c: anchor units taken at each centre; 10 in the paper."""
+    anchor_reading: Literal["sum", "image", "product", "cocluster"] = "sum"
+    """How the centres give the units; "sum" gives the 520 that the paper's memory figure says."""
+    max_units: int = 1000
+    """Cap for the reading "product", which would ask for 4,800."""
+    unit_features: bool = True
+    """Scale features to length 1 before they are compared; the paper does not say."""
+    bandwidth: float | None = None
+    """σ of eq. 1; the paper's 2.5 fits no normalisation of features, None tunes it to the data."""
+    link_cutoff: float = 1e-4
+    """Weaker image links are dropped; 1e-4 in the paper."""
+    links_per_image: int = 20
+    """At most so many anchors an image is linked to; the paper's memory implies 19."""
+    links_per_user: int = 20
+    """At most so many links of an owner without groups, who is linked by tag profile."""
+    strict: bool = False
+    """Leave out owners without groups and images of anchor users, as the paper's sets do."""
+    cooccurrence_weight: float = 0.9
+    """a₁ of eq. 5; 0.9 in the paper."""
+    taxonomy_weight: float = 0.1
+    """a₂ of eq. 5; 0.1 in the paper."""
+    links_per_tag: int = 10
+    """Strongest affinities kept a tag; the paper keeps all, which would swamp the diagonal."""
+    prior_weight: float = 0.005
+    """α; 0.005 in the paper."""
+    ridge: float = 0.001
+    """β; 0.001 in the paper."""
+    image_smoothness: float = 0.1
+    """λ₁; 0.1 in the paper."""
+    user_smoothness: float = 0.05
+    """λ₂; 0.05 in the paper."""
+    solver: Literal["exact", "multiplicative", "nonnegative"] = "exact"
+    """How the tensor is completed; the paper's is "multiplicative"."""
+    max_iterations: int = 500
+    """Updates at most; the paper needed about 450."""
+    tolerance: float = 1e-5
+    """Relative change of the objective that ends the updates; 1e-5 in the paper."""
+    gap_tolerance: float = 1e-4
+    """Relative gap that ends the solver "nonnegative"."""
+    scoring: Literal["assignment", "reconstruction"] = "assignment"
+    """Eq. 12, or the model's own reconstruction of each post."""
+    n_neighbours: int = 10
+    """s of eq. 12; the paper does not say."""
+    image_share: float = 0.8
+    """γ of eq. 12; 0.8 in the paper."""
+    user_neighbours: UserNeighbours = "unit"
+    """⟨k⟩ of eq. 12: "unit" takes the owners of the nearest anchor images, as the text has it."""
+    precision: Literal["float64", "float32"] = "float64"
+    """Numbers of the tensor; float32 halves its memory."""
+
+    def __post_init__(self) -> None:
+        counts = ("image_clusters", "user_clusters", "units_per_cluster", "links_per_image")
+        for name in (*counts, "links_per_tag", "links_per_user", "n_neighbours", "max_iterations"):
+            require(getattr(self, name) >= 1, f"sugar-tc setting {name} must be at least 1")
+        weights = ("prior_weight", "image_smoothness", "user_smoothness", "link_cutoff")
+        for name in (*weights, "cooccurrence_weight", "taxonomy_weight"):
+            require(getattr(self, name) >= 0, f"sugar-tc setting {name} must not be negative")
+        require(
+            self.prior_weight + self.ridge > 0 and self.ridge >= 0,
+            "sugar-tc needs prior_weight + ridge above 0, or the tensor is not determined",
+        )
+        require(0 <= self.image_share <= 1, "sugar-tc setting image_share must be from 0 to 1")
+        require(
+            self.bandwidth is None or self.bandwidth > 0,
+            "sugar-tc setting bandwidth must be above 0, or none",
+        )
+
+    def fit(
+        self, collection: Collection, *, engine: Engine, rng: np.random.Generator
+    ) -> FittedSugarTC:
+        """Choose anchors, link everything to them, complete their tensor."""
+        collection.require_features("sugar-tc")
+        graph = build_graph(self, collection, engine=engine, rng=rng)
+        problem, prior = build_problem(self, collection, graph, engine=engine)
+        completion = complete(self, problem, prior, rng=rng)
+        return _fitted(self, graph, completion)
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorGraph:
+    """The social anchor-unit graph Ω: anchors, and how everything is linked to them."""
+
+    units: AnchorUnits
+    linker: ImageLinker
+    user_links: SparseRows
+    """Owners x anchor users, with an empty last row for unknown owners."""
+    tag_affinity: SparseRows
+
+
+def build_graph(
+    settings: SugarTC, collection: Collection, *, engine: Engine, rng: np.random.Generator
+) -> AnchorGraph:
+    """Choose the anchor units and set up all links (eqs. 1, 2 and 5)."""
+    began = time.perf_counter()
+    profiles = owner_profiles(collection, engine=engine)
+    layout = AnchorLayout(
+        image_clusters=settings.image_clusters,
+        user_clusters=settings.user_clusters,
+        units_per_cluster=settings.units_per_cluster,
+        reading=settings.anchor_reading,
+        max_units=settings.max_units,
+        unit_features=settings.unit_features,
+    )
+    units = choose_units(collection, profiles, layout, engine=engine, rng=rng)
+    logger.info(
+        "anchor units: %d images, %d users, %.1f s",
+        len(units.image),
+        len(units.user),
+        time.perf_counter() - began,
+    )
+    links = user_links(
+        collection.groups,
+        profiles,
+        units.user,
+        max_profile_links=settings.links_per_user,
+        strict=settings.strict,
+    )
+    return AnchorGraph(
+        units=units,
+        linker=_linker(settings, collection, units, rng=rng),
+        user_links=sparse.csr_array(
+            sparse.vstack([links, sparse.csr_array((1, len(units.user)))], format="csr")
+        ),
+        tag_affinity=collection_affinity(
+            collection,
+            cooccurrence_weight=settings.cooccurrence_weight,
+            taxonomy_weight=settings.taxonomy_weight,
+            links_per_tag=settings.links_per_tag,
+            engine=engine,
+        ),
+    )
+
+
+def _linker(
+    settings: SugarTC, collection: Collection, units: AnchorUnits, *, rng: np.random.Generator
+) -> ImageLinker:
+    anchors = visual_rows(collection.features_at(units.image), settings.unit_features)
+    bandwidth = settings.bandwidth
+    if bandwidth is None:
+        sample = sampled_features(
+            collection, BANDWIDTH_SAMPLE, unit_features=settings.unit_features, rng=rng
+        )
+        bandwidth = self_tuned_bandwidth(sample, anchors, settings.n_neighbours)
+    return ImageLinker(anchors, bandwidth, settings.link_cutoff, settings.links_per_image)
+
+
+def build_problem(
+    settings: SugarTC, collection: Collection, graph: AnchorGraph, *, engine: Engine
+) -> tuple[CompletionProblem, SparseRows]:
+    """Sum up all images into the completion problem; also return A₀, tags x units flattened."""
+    began = time.perf_counter()
+    units, kind = graph.units, np.dtype(settings.precision).type
+    projection = project_images(
+        collection,
+        graph.linker,
+        graph.user_links,
+        unit_features=settings.unit_features,
+        left_out=_left_out(settings, collection, units),
+        engine=engine,
+        dtype=kind,
+    )
+    prior = anchor_tags(collection, units.image, units.user_of_image, n_users=len(units.user))
+    target = projection.posts
+    apply_to_tags((graph.tag_affinity.T.tocsr().astype(kind),), target, target)
+    flat = target.reshape(len(target), -1)
+    tag, column = prior.coords
+    flat[tag, column] += kind(settings.prior_weight)
+    problem = CompletionProblem(
+        target=target,
+        constant=projection.n_given + settings.prior_weight * prior.nnz,
+        tag_affinity=graph.tag_affinity,
+        images=LinkGrams.of(projection.image_sums),
+        users=LinkGrams.of(link_sums(_linking_users(settings, graph))),
+        penalties=Penalties(
+            settings.prior_weight,
+            settings.ridge,
+            settings.image_smoothness,
+            settings.user_smoothness,
+        ),
+    )
+    logger.info("projected %s in %.1f s", target.shape, time.perf_counter() - began)
+    return problem, sparse.csr_array(prior)
+
+
+def _left_out(settings: SugarTC, collection: Collection, units: AnchorUnits) -> BoolArray:
+    """Tell which images are no rows of D: the anchors and, if strict, their owners' others."""
+    left_out = np.zeros(collection.n_images, dtype=bool)
+    left_out[units.image] = True
+    return left_out | np.isin(collection.owner, units.user) if settings.strict else left_out
+
+
+def _linking_users(settings: SugarTC, graph: AnchorGraph) -> SparseRows:
+    if not settings.strict:
+        return graph.user_links
+    others = np.ones(graph.user_links.shape[0], dtype=bool)
+    others[graph.units.user] = False
+    return graph.user_links[np.flatnonzero(others)]
+
+
+def complete(
+    settings: SugarTC, problem: CompletionProblem, prior: SparseRows, *, rng: np.random.Generator
+) -> Completion:
+    """Run the solver the settings name."""
+    began = time.perf_counter()
+    if settings.solver == "exact":
+        done = complete_exactly(problem)
+    elif settings.solver == "nonnegative":
+        done = complete_nonnegatively(
+            problem,
+            max_iterations=settings.max_iterations,
+            gap_tolerance=settings.gap_tolerance,
+        )
+    else:
+        start = positive_start(prior, problem.shape, rng=rng, dtype=problem.target.dtype.type)
+        done = complete_multiplicatively(
+            problem,
+            start,
+            max_iterations=settings.max_iterations,
+            tolerance=settings.tolerance,
+        )
+    logger.info(
+        "%s solver: objective %.6g after %d steps, %.1f s",
+        settings.solver,
+        done.objectives[-1],
+        done.iterations,
+        time.perf_counter() - began,
+    )
+    return done
+
+
+def _fitted(settings: SugarTC, graph: AnchorGraph, completion: Completion) -> FittedSugarTC:
+    keeps_tensor = settings.scoring == "reconstruction"
+    return FittedSugarTC(
+        linker=graph.linker,
+        unit_features=settings.unit_features,
+        anchor_image=graph.units.image,
+        anchor_user=graph.units.user,
+        user_links=graph.user_links,
+        assignment=Assignment(
+            by_image=completion.tensor.sum(axis=2, dtype=np.float64).T,
+            by_user=completion.tensor.sum(axis=1, dtype=np.float64).T,
+            user_of_image=graph.units.user_of_image,
+            n_neighbours=settings.n_neighbours,
+            image_share=settings.image_share,
+            user_neighbours=settings.user_neighbours,
+        ),
+        tensor=completion.tensor if keeps_tensor else None,
+        tag_affinity=graph.tag_affinity if keeps_tensor else None,
+        objective=completion.objectives[-1],
+        gap=completion.gap,
+    )

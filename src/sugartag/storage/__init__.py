@@ -1,0 +1,1 @@
+"""Folders on disk: written aside, renamed when whole, checked before use."""

@@ -1,0 +1,91 @@
+"""Write a file or folder under another name, and rename it when it is whole."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sugartag.errors import StorageError
+
+MARK = ".partial-"
+
+
+@contextmanager
+def folder_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a new empty folder that becomes ``target`` when the block ends without an error.
+
+    Whatever happens inside, nothing half-written ever stands under the target's name. What a
+    killed run left beside it is cleared by the next run for the same target.
+    """
+    _refuse_existing(target, overwrite=overwrite)
+    _clear_leftovers(target)
+    partial = target.parent / f".{target.name}{MARK}{os.getpid()}"
+    try:
+        partial.mkdir(parents=True)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    try:
+        yield partial
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    _move_into_place(partial, target)
+
+
+@contextmanager
+def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a path to write to; what is there when the block ends becomes ``target``."""
+    _refuse_existing(target, overwrite=overwrite)
+    if target.is_dir():
+        raise StorageError(f"{target} is a folder; name a file to write to")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    partial = target.parent / f".{target.stem}{MARK}{os.getpid()}{target.suffix}"
+    try:
+        yield partial
+        partial.replace(target)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _refuse_existing(target: Path, *, overwrite: bool) -> None:
+    if target.exists() and not overwrite:
+        raise StorageError(f"{target} exists already; choose another name or pass --overwrite")
+
+
+def _cannot_write(target: Path, error: OSError) -> StorageError:
+    return StorageError(f"cannot write {target}: {error.strerror or error}")
+
+
+def _move_into_place(partial: Path, target: Path) -> None:
+    retired = target.parent / f".{target.name}{MARK}old-{os.getpid()}"
+    if target.exists():
+        target.rename(retired)
+    partial.rename(target)
+    if retired.is_dir():
+        shutil.rmtree(retired)
+    else:
+        retired.unlink(missing_ok=True)
+
+
+def _clear_leftovers(target: Path) -> None:
+    """Remove the partial folders of runs that are no longer alive."""
+    for leftover in target.parent.glob(f".{target.name}{MARK}*"):
+        owner = leftover.name.rpartition("-")[2]
+        if owner.isdigit() and not _alive(int(owner)):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+
+from completion.problems import fast_problem, random_literal
+from scipy import sparse
+from sugartag.completion import (
+    complete_exactly,
+    complete_multiplicatively,
+    complete_nonnegatively,
+    positive_start,
+)
+
+
+@pytest.fixture(params=range(5))
+def seeded(request):
+    return np.random.default_rng(request.param)
+
+
+def start_for(literal, rng):
+    prior = sparse.csr_array(literal.prior.reshape(len(literal.prior), -1))
+    return positive_start(prior, literal.prior.shape, rng=rng, dtype=np.float64)
+
+
+def test_one_multiplicative_update_is_the_printed_one(seeded):
+    literal = random_literal(seeded)
+    start = start_for(literal, seeded)
+
+    done = complete_multiplicatively(fast_problem(literal), start, max_iterations=1, tolerance=0.0)
+
+    np.testing.assert_allclose(done.tensor, np.maximum(literal.updated(start), 1e-12), rtol=1e-10)
+
+
+def test_the_multiplicative_update_never_increases_the_objective(seeded):
+    for _ in range(10):
+        literal = random_literal(seeded)
+        start = start_for(literal, seeded)
+
+        done = complete_multiplicatively(
+            fast_problem(literal), start, max_iterations=200, tolerance=-1.0
+        )
+
+        assert done.iterations == 200
+        rises = np.diff(done.objectives) / np.abs(done.objectives[:-1])
+        assert rises.max() <= 1e-12
+
+
+def test_the_reported_objectives_are_those_of_the_iterates(seeded):
+    literal = random_literal(seeded)
+    start = start_for(literal, seeded)
+
+    done = complete_multiplicatively(fast_problem(literal), start, max_iterations=3, tolerance=0.0)
+
+    assert done.objectives[0] == pytest.approx(literal.objective(start), rel=1e-10)
+    assert done.objectives[-1] == pytest.approx(literal.objective(done.tensor), rel=1e-10)
+
+
+def test_a_start_with_a_negative_entry_is_refused(seeded):
+    literal = random_literal(seeded)
+    start = start_for(literal, seeded)
+    start[0, 0, 0] = -1e-3
+
+    with pytest.raises(ValueError, match="positive everywhere"):
+        complete_multiplicatively(fast_problem(literal), start, max_iterations=5, tolerance=0.0)
+
+
+def test_exact_solves_the_normal_equations(seeded):
+    problem = fast_problem(random_literal(seeded))
+
+    done = complete_exactly(problem)
+
+    assert done.residual < 1e-6
+    assert done.converged
+    gradient = problem.gradient(done.tensor)
+    assert np.linalg.norm(gradient) / np.linalg.norm(2 * problem.target) < 1e-6
+
+
+def test_exact_equals_a_dense_solve_of_the_whole_system(seeded):
+    problem = fast_problem(random_literal(seeded, n_tags=3, m_images=3, m_users=2))
+    size = int(np.prod(problem.shape))
+    columns = [problem.operator(row.reshape(problem.shape)).ravel() for row in np.eye(size)]
+
+    expected = np.linalg.solve(np.array(columns).T, problem.target.ravel())
+
+    np.testing.assert_allclose(complete_exactly(problem).tensor.ravel(), expected, atol=1e-7)
+
+
+def test_exact_is_never_above_the_other_two(seeded):
+    literal = random_literal(seeded)
+    problem = fast_problem(literal)
+
+    exact = complete_exactly(problem).objectives[-1]
+    updates = complete_multiplicatively(
+        problem, start_for(literal, seeded), max_iterations=500, tolerance=1e-9
+    ).objectives[-1]
+    projected = complete_nonnegatively(problem, max_iterations=2000, gap_tolerance=1e-4).objectives[
+        -1
+    ]
+
+    assert exact <= updates + 1e-9 * abs(updates)
+    assert exact <= projected + 1e-9 * abs(projected)
+
+
+def test_nonnegative_certifies_a_gap_of_one_in_ten_thousand(seeded):
+    problem = fast_problem(random_literal(seeded))
+
+    done = complete_nonnegatively(problem, max_iterations=5000, gap_tolerance=1e-4)
+
+    assert done.converged
+    assert 0 <= done.gap <= 1e-4
+    assert (done.tensor >= 0).all()
+
+
+def test_the_certified_gap_covers_what_many_more_updates_gain(seeded):
+    literal = random_literal(seeded)
+    problem = fast_problem(literal)
+    rough = complete_nonnegatively(problem, max_iterations=20, gap_tolerance=0.0)
+
+    best = min(
+        complete_nonnegatively(problem, max_iterations=5000, gap_tolerance=1e-9).objectives[-1],
+        complete_multiplicatively(
+            problem, start_for(literal, seeded), max_iterations=3000, tolerance=0.0
+        ).objectives[-1],
+    )
+
+    assert rough.objectives[-1] - best <= rough.gap * best * (1 + 1e-6) + 1e-12
+
+
+def test_multiplicative_and_nonnegative_reach_the_same_minimum(seeded):
+    literal = random_literal(seeded)
+    problem = fast_problem(literal)
+
+    updates = complete_multiplicatively(
+        problem, start_for(literal, seeded), max_iterations=5000, tolerance=0.0
+    ).objectives[-1]
+    projected = complete_nonnegatively(problem, max_iterations=5000, gap_tolerance=1e-7)
+
+    assert updates == pytest.approx(projected.objectives[-1], rel=1e-3)
+    assert updates >= projected.objectives[-1] * (1 - 1.1e-7)
+
+
+def test_single_precision_gives_the_same_answer_to_its_own_accuracy(seeded):
+    literal = random_literal(seeded)
+
+    double = complete_exactly(fast_problem(literal))
+    single = complete_exactly(fast_problem(literal, np.float32))
+
+    assert single.tensor.dtype == np.float32
+    assert single.objectives[-1] == pytest.approx(double.objectives[-1], rel=1e-4)
