@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from planted import planted_collection
 
+from planted import planted_collection
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 

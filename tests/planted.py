@@ -6,9 +6,11 @@ groups, forget half of the true tags and add tags that mean nothing.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics import average_precision_score
 
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection, Rows
@@ -97,7 +99,7 @@ def resharded(collection: Collection, *cuts: int) -> Collection:
     """Return the collection with its one shard cut at these images."""
     (shard,) = collection.shards
     ends = (0, *cuts, collection.n_images)
-    parts = [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
+    parts = [slice(start, stop) for start, stop in pairwise(ends)]
     return replace(
         collection,
         shards=tuple(
@@ -119,3 +121,15 @@ def without_features(collection: Collection) -> Collection:
     return replace(
         collection, shards=tuple(replace(shard, features=None) for shard in collection.shards)
     )
+
+
+def accuracy(scores: np.ndarray, collection: Collection) -> tuple[float, float]:
+    """Return MAP over concepts and MiAP over images; concepts are the first tags."""
+    truth = collection.truth_of(slice(0, collection.n_images)).toarray() > 0
+    guess = scores[:, : truth.shape[1]]
+    return _mean_precision(truth.T, guess.T), _mean_precision(truth, guess)
+
+
+def _mean_precision(truth: np.ndarray, guess: np.ndarray) -> float:
+    pairs = zip(truth, guess, strict=True)
+    return float(np.mean([average_precision_score(t, g) for t, g in pairs if t.any()]))

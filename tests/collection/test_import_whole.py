@@ -62,6 +62,15 @@ def test_a_file_or_a_link_is_not_replaced(tmp_path, make):
         imported(tmp_path, ROWS, overwrite=True)
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_target_that_cannot_be_made_is_named(tmp_path, overwrite):
+    table = write_table(tmp_path / "photos.csv", ROWS)
+
+    for target in (tmp_path / ("a" * 300), table / "out"):
+        with pytest.raises(StorageError, match=r"cannot write .*: (File name too|Not a dir)"):
+            import_collection(Sources(table), target, overwrite=overwrite)
+
+
 def test_a_target_that_holds_a_source_is_refused(tmp_path):
     imported(tmp_path, ROWS)
     table = write_table(tmp_path / "out" / "photos.csv", ROWS)

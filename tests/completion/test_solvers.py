@@ -113,7 +113,7 @@ def test_nonnegative_certifies_a_gap_of_one_in_ten_thousand(seeded):
 def test_the_certified_gap_covers_what_many_more_updates_gain(seeded):
     literal = random_literal(seeded)
     problem = fast_problem(literal)
-    rough = complete_nonnegatively(problem, max_iterations=20, gap_tolerance=0.0)
+    rough = complete_nonnegatively(problem, max_iterations=10, gap_tolerance=0.0)
 
     best = min(
         complete_nonnegatively(problem, max_iterations=5000, gap_tolerance=1e-9).objectives[-1],

@@ -3,7 +3,7 @@
 import importlib
 import logging
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -21,6 +21,7 @@ COMMANDS = {
 """Command name to module in this package; each module has one click command, ``command``."""
 
 EXIT_BAD_INPUT = 2
+EXIT_STOPPED = 130
 
 
 class _Commands(click.Group):
@@ -36,12 +37,30 @@ class _Commands(click.Group):
         command: click.Command = module.command
         return command
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command; what a user can mend is told in one line."""
         try:
-            return super().invoke(ctx)
+            return super().main(*args, **{**kwargs, "standalone_mode": False})
+        except click.exceptions.Exit as ending:
+            sys.exit(ending.exit_code)
+        except click.ClickException as error:
+            _fail(f"{error.format_message()}{_where_to_look(error)}")
         except SugartagError as error:
-            click.echo(f"sugartag: {' '.join(str(error).split())}", err=True)
-            sys.exit(EXIT_BAD_INPUT)
+            _fail(str(error))
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("sugartag: stopped; nothing was written under the target name", err=True)
+            sys.exit(EXIT_STOPPED)
+
+
+def _where_to_look(error: click.ClickException) -> str:
+    if not isinstance(error, click.UsageError) or error.ctx is None:
+        return ""
+    return f" (see {error.ctx.command_path} --help)"
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"sugartag: {' '.join(message.split())}", err=True)
+    sys.exit(EXIT_BAD_INPUT)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -51,7 +51,9 @@ class ProgressDisplay:
         if self._bar is None:
             if done >= total and time.monotonic() - self._started < SECONDS_BEFORE_BAR:
                 return
-            self._bar = tqdm(total=total, desc=self._what, unit="row", leave=False, file=sys.stderr)
+            self._bar = tqdm(
+                total=total, desc=self._what, unit="", leave=False, unit_scale=True, file=sys.stderr
+            )
         self._bar.update(done - self._bar.n)
 
     def _show_line(self, done: int, total: int) -> None:

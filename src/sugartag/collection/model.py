@@ -215,6 +215,9 @@ def _check_shard(collection: Collection, shard: Shard, number: int) -> None:
     if collection.has_truth:
         found = None if shard.truth is None else shard.truth.shape
         expected.append(("truth", found, (n, len(collection.concept_names))))
+    for name in ("paths", "titles", "position"):
+        if (optional := getattr(shard, name)) is not None:
+            expected.append((name, (len(optional),), (n,)))
     for what, shape, wanted in expected:
         if shape != wanted:
             raise CollectionError(f"shard {number}: {what} have shape {shape}, not {wanted}")

@@ -133,17 +133,21 @@ class CollectionWriter:
 def save_collection(collection: Collection, folder: Path, *, overwrite: bool = False) -> None:
     """Write a collection shard by shard; nothing stands under the name until it is whole."""
     with folder_aside(folder, overwrite=overwrite) as partial:
-        writer = CollectionWriter(partial)
-        for shard in collection.shards:
-            writer.add_shard(shard)
-        writer.finish(
-            tag_names=collection.tag_names,
-            owner_names=collection.owner_names,
-            group_names=collection.group_names,
-            groups=collection.groups,
-            concept_names=collection.concept_names,
-            images_root=collection.images_root,
-        )
+        write_into(CollectionWriter(partial), collection)
+
+
+def write_into(writer: CollectionWriter, collection: Collection) -> None:
+    """Write a whole collection with a writer."""
+    for shard in collection.shards:
+        writer.add_shard(shard)
+    writer.finish(
+        tag_names=collection.tag_names,
+        owner_names=collection.owner_names,
+        group_names=collection.group_names,
+        groups=collection.groups,
+        concept_names=collection.concept_names,
+        images_root=collection.images_root,
+    )
 
 
 def open_collection(folder: Path, *, verify: bool = True) -> Collection:
@@ -156,6 +160,8 @@ def open_collection(folder: Path, *, verify: bool = True) -> Collection:
         return _collection(folder, manifest, verify=verify)
     except (KeyError, TypeError) as error:
         raise StorageError(f"{folder / 'manifest.json'} lacks {error}; import it again") from error
+    except UnicodeDecodeError as error:
+        raise StorageError(f"{folder}: its names are damaged: {error}; import it again") from error
 
 
 def _collection(folder: Path, manifest: dict[str, Any], *, verify: bool) -> Collection:

@@ -1,6 +1,7 @@
 """Many short texts in two arrays, so that millions of ids need neither objects nor pickles."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import overload
 
 import numpy as np
@@ -56,7 +57,7 @@ class Texts(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         whole = bytes(self.data[self.offsets[0] : self.offsets[-1]])
         starts = (self.offsets - self.offsets[0]).tolist()
-        for start, stop in zip(starts, starts[1:], strict=False):
+        for start, stop in pairwise(starts):
             yield whole[start:stop].decode()
 
     def __eq__(self, other: object) -> bool:

@@ -16,6 +16,7 @@ from scipy import linalg
 from sugartag._typing import FloatArray
 from sugartag.completion.problem import Completion, CompletionProblem
 from sugartag.linalg.modes import apply_to_tags, inner
+from sugartag.linalg.threads import run_parts
 
 SLICE_TOLERANCE = 1e-8
 """Relative residual at which one tag component is done."""
@@ -103,10 +104,11 @@ class ExactSolver:
 
     def solve(self, target: FloatArray) -> tuple[FloatArray, int]:
         """Return A, and the most conjugate-gradient steps any component took."""
-        tensor = np.empty_like(target)
-        apply_to_tags((np.ascontiguousarray(self.tag_basis.T),), target, tensor)
-        most = 0
-        for slab in self.problem.slabs():
+        tensor, threads = np.empty_like(target), self.problem.threads
+        into_basis = np.ascontiguousarray(self.tag_basis.T)
+        apply_to_tags((into_basis,), target, tensor, threads=threads)
+
+        def solve_slab(slab: slice) -> int:
             # Images first: every product with a matrix is then one large GEMM.
             rotated = self._by_image(self.image_basis.T, tensor[slab].transpose(1, 0, 2))
             solved, steps = self._conjugate_gradients(
@@ -114,9 +116,11 @@ class ExactSolver:
             )
             back = self._by_image(self.image_basis, solved) @ self.user_basis.T
             tensor[slab] = back.transpose(1, 0, 2)
-            most = max(most, steps)
-        apply_to_tags((self.tag_basis,), tensor, tensor)
-        return tensor, most
+            return steps
+
+        steps = run_parts(solve_slab, self.problem.slabs(), threads)
+        apply_to_tags((self.tag_basis,), tensor, tensor, threads=threads)
+        return tensor, max(steps)
 
     def _conjugate_gradients(
         self, target: FloatArray, tag_weights: FloatArray

@@ -8,6 +8,7 @@ import numpy as np
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.completion.problem import Completion, CompletionProblem
 from sugartag.linalg.modes import inner
+from sugartag.linalg.threads import run_parts
 
 SMALLEST_ENTRY = 1e-12
 """Entries are held above this: smaller ones turn into denormals, which halve the speed."""
@@ -42,13 +43,12 @@ def complete_multiplicatively(
     """
     if start.shape != problem.shape or (start <= 0).any():
         raise ValueError(f"the start must be positive everywhere and of shape {problem.shape}")
-    terms = _Terms.of(problem, start.dtype)
+    terms = UpdateTerms.of(problem, start.dtype)
     tensor, applied = start.copy(), np.empty_like(start)
     objectives: list[float] = []
     converged = False
     while len(objectives) < max_iterations and not converged:
-        problem.tags_applied_twice(tensor, out=applied)
-        objectives.append(_update(problem, terms, tensor, applied))
+        objectives.append(update(problem, terms, tensor, applied))
         converged = len(objectives) > 1 and (
             objectives[-2] - objectives[-1] <= tolerance * abs(objectives[-2])
         )
@@ -65,7 +65,7 @@ def complete_multiplicatively(
 
 
 @dataclass(frozen=True, eq=False)
-class _Terms:
+class UpdateTerms:
     """The matrices of the update, with their weights, in the tensor's precision."""
 
     image_gram: FloatArray
@@ -76,7 +76,8 @@ class _Terms:
     user_up: FloatArray
 
     @classmethod
-    def of(cls, problem: CompletionProblem, kind: np.dtype[Any]) -> "_Terms":
+    def of(cls, problem: CompletionProblem, kind: np.dtype[Any]) -> "UpdateTerms":
+        """Take the matrices of a problem."""
         images, users, weights = problem.images, problem.users, problem.penalties
         ridge = problem.diagonal_weight * np.eye(len(images.gram))
         return cls(
@@ -89,25 +90,28 @@ class _Terms:
         )
 
 
-def _update(
-    problem: CompletionProblem, terms: _Terms, tensor: FloatArray, applied: FloatArray
+def update(
+    problem: CompletionProblem, terms: UpdateTerms, tensor: FloatArray, applied: FloatArray
 ) -> float:
-    """Update the tensor in place, and return the objective it had before.
+    """Update a positive tensor in place by eq. 12.1, and return the objective it had before.
 
-    ``applied`` is A ×₁ TᵀT. The objective comes for free from the update's own terms.
+    ``applied`` is room for A ×₁ TᵀT. The objective comes for free from the update's own terms.
     """
-    objective = problem.constant
-    for slab in problem.slabs():
+    problem.tags_applied_twice(tensor, out=applied)
+
+    def update_slab(slab: slice) -> float:
         part, target = tensor[slab], problem.target[slab]
         down = terms.image_gram @ (applied[slab] @ terms.user_gram)
         down += terms.image_down @ part
         down += part @ terms.user_down
         up = terms.image_up @ part
         up += part @ terms.user_up
-        objective += inner(part, down - up) - 2.0 * inner(part, target)
+        objective = inner(part, down - up) - 2.0 * inner(part, target)
         up += target
         np.maximum(down, SMALLEST_DIVISOR, out=down)
         up /= down
         part *= up
         np.maximum(part, SMALLEST_ENTRY, out=part)
-    return objective
+        return objective
+
+    return problem.constant + sum(run_parts(update_slab, problem.slabs(), problem.threads))

@@ -5,14 +5,15 @@ With ``M`` the linear operator of :meth:`CompletionProblem.operator` the objecti
 ``H + α A₀`` and ``c`` is ``‖D‖² + α ‖A₀‖²``.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from sugartag._typing import FloatArray, SparseRows
+from sugartag.engine.base import row_blocks
 from sugartag.graph.gram import LinkGrams
 from sugartag.linalg.modes import apply_to_tags, inner
+from sugartag.linalg.threads import run_parts
 
 SLAB_BYTES = 1 << 20
 """Tags are worked on in slabs of about this size, so that temporaries stay in cache."""
@@ -45,6 +46,8 @@ class CompletionProblem:
     images: LinkGrams
     users: LinkGrams
     penalties: Penalties
+    threads: int = 1
+    """Threads that solvers may use, each on its own slab of tags."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -79,26 +82,27 @@ class CompletionProblem:
         image_rough = self.penalties.image_smoothness * self.images.roughness.astype(kind)
         user_rough = self.penalties.user_smoothness * self.users.roughness.astype(kind)
         image_rough += self.diagonal_weight * np.eye(len(image_rough), dtype=kind)
-        for slab in self.slabs():
+
+        def apply(slab: slice) -> None:
             part = tensor[slab]
             found[slab] = image_gram @ (found[slab] @ user_gram)
             found[slab] += image_rough @ part
             found[slab] += part @ user_rough
+
+        run_parts(apply, self.slabs(), self.threads)
         return found
 
     def tags_applied_twice(self, tensor: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Return A ×₁ TᵀT, by two sparse products."""
         made = np.empty_like(tensor) if out is None else out
         affinity = self.tag_affinity.astype(tensor.dtype)
-        apply_to_tags((affinity, affinity.T.tocsr()), tensor, made)
+        apply_to_tags((affinity, affinity.T.tocsr()), tensor, made, threads=self.threads)
         return made
 
-    def slabs(self) -> Iterator[slice]:
-        """Yield runs of tags whose slices fill about :data:`SLAB_BYTES`."""
+    def slabs(self) -> tuple[slice, ...]:
+        """Return runs of tags whose slices fill about :data:`SLAB_BYTES`."""
         n_tags, n_images, n_users = self.shape
-        per_slab = max(1, SLAB_BYTES // (n_images * n_users * self.target.itemsize))
-        for start in range(0, n_tags, per_slab):
-            yield slice(start, min(start + per_slab, n_tags))
+        return row_blocks(n_tags, max(1, SLAB_BYTES // (n_images * n_users * self.target.itemsize)))
 
 
 @dataclass(frozen=True, eq=False)

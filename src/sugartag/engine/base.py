@@ -29,6 +29,11 @@ class Engine(Protocol):
     the same blocks give the same floating-point sum whatever the number of workers.
     """
 
+    @property
+    def threads(self) -> int:
+        """How many threads work in the calling process, between passes, may use."""
+        ...
+
     def map(
         self,
         function: Callable[Concatenate[Block, Shared], Result],

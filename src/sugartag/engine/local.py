@@ -1,5 +1,6 @@
 """The engine of one machine: this process, its BLAS threads, optionally several workers."""
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,6 +35,11 @@ class LocalEngine:
             raise SettingsError(f"workers must be at least 1, not {self.workers}")
         if self.blas_threads is not None and self.blas_threads < 1:
             raise SettingsError(f"blas_threads must be at least 1, not {self.blas_threads}")
+
+    @property
+    def threads(self) -> int:
+        """How many threads work in the calling process, between passes, may use."""
+        return max(self.workers, self.blas_threads or os.cpu_count() or 1)
 
     def map(
         self,

@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from sugartag._typing import FloatArray, SparseRows
+from sugartag.linalg.threads import run_parts
 
-COLUMNS_PER_CHUNK = 4096
+COLUMNS_PER_CHUNK = 1024
 
 
 def mode_product(tensor: FloatArray, matrix: FloatArray | SparseRows, mode: int) -> FloatArray:
@@ -28,7 +29,11 @@ def mode_product(tensor: FloatArray, matrix: FloatArray | SparseRows, mode: int)
 
 
 def apply_to_tags(
-    matrices: tuple[FloatArray | SparseRows, ...], tensor: FloatArray, out: FloatArray
+    matrices: tuple[FloatArray | SparseRows, ...],
+    tensor: FloatArray,
+    out: FloatArray,
+    *,
+    threads: int = 1,
 ) -> None:
     """Write ``tensor`` multiplied along the tag mode by square matrices, first one first.
 
@@ -36,12 +41,19 @@ def apply_to_tags(
     may be ``tensor`` itself.
     """
     flat, flat_out = tensor.reshape(tensor.shape[0], -1), out.reshape(out.shape[0], -1)
-    for start in range(0, flat.shape[1], COLUMNS_PER_CHUNK):
-        columns = slice(start, start + COLUMNS_PER_CHUNK)
+    width = flat.shape[1]
+    chunks = [
+        slice(start, min(start + COLUMNS_PER_CHUNK, width))
+        for start in range(0, width, COLUMNS_PER_CHUNK)
+    ]
+
+    def apply(columns: slice) -> None:
         piece: Any = np.ascontiguousarray(flat[:, columns])
         for matrix in matrices:
             piece = matrix @ piece
         flat_out[:, columns] = piece
+
+    run_parts(apply, chunks, threads)
 
 
 def inner(left: FloatArray, right: FloatArray) -> float:

@@ -8,12 +8,14 @@ from sugartag.errors import SettingsError
 from sugartag.methods.base import Method
 from sugartag.methods.original import Original
 from sugartag.methods.settings import with_settings
+from sugartag.methods.sugar_tc import SugarTC
 from sugartag.methods.tag_prior import TagPrior
 from sugartag.methods.tag_vote import TagVote, TagVoteOwn
 
 # The order of tables: what was given, the published methods, ours, then the peers.
 _METHOD_TYPES: tuple[type[Any], ...] = (
     Original,
+    SugarTC,
     TagVote,
     TagVoteOwn,
     TagPrior,

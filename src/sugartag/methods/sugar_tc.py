@@ -48,7 +48,9 @@ class SugarTC:
     """Settings of SUGAR-TC; each names the paper's symbol and default."""
 
     name: ClassVar[str] = "sugar-tc"
-    summary: ClassVar[str] = "the paper: completes a small tag x anchor image x anchor user tensor"
+    summary: ClassVar[str] = (
+        "The paper: a tensor of tags, anchor images and anchor users, completed."
+    )
     fitted_type: ClassVar[type[FittedSugarTC]] = FittedSugarTC
 
     image_clusters: int = 40
@@ -219,7 +221,8 @@ def build_problem(
     )
     prior = anchor_tags(collection, units.image, units.user_of_image, n_users=len(units.user))
     target = projection.posts
-    apply_to_tags((graph.tag_affinity.T.tocsr().astype(kind),), target, target)
+    mixing = graph.tag_affinity.T.tocsr().astype(kind)
+    apply_to_tags((mixing,), target, target, threads=engine.threads)
     flat = target.reshape(len(target), -1)
     tag, column = prior.coords
     flat[tag, column] += kind(settings.prior_weight)
@@ -235,6 +238,7 @@ def build_problem(
             settings.image_smoothness,
             settings.user_smoothness,
         ),
+        threads=engine.threads,
     )
     logger.info("projected %s in %.1f s", target.shape, time.perf_counter() - began)
     return problem, sparse.csr_array(prior)

@@ -58,9 +58,10 @@ class FittedTagVote:
         """
         tags = all_tags(self.collection)
         ballots = self._ballots(self._neighbours(rows, strangers_only=strangers_only), tags)
-        n_voters = np.diff(ballots.indptr)[:, None]
         votes: FloatArray = (ballots @ tags).toarray()
-        return (votes - n_voters * self.chance).astype(np.float32)
+        n_voters = np.diff(ballots.indptr).astype(np.float32)
+        votes -= np.multiply.outer(n_voters, self.chance.astype(np.float32))
+        return votes
 
     def _neighbours(self, rows: Rows, *, strangers_only: bool) -> IntArray:
         """Return the images nearest to each, itself and those it must not ask left out."""
@@ -101,11 +102,12 @@ class TagVote:
     """Lets the images that look most alike vote, one vote an owner."""
 
     name: ClassVar[str] = "tag-vote"
-    summary: ClassVar[str] = "The nearest images of other owners vote for their tags."
+    summary: ClassVar[str] = "The nearest images vote for their tags, one vote an owner."
     fitted_type: ClassVar[type[FittedTagVote]] = FittedTagVote
 
     neighbours: int = 20
-    """How many vote at most."""
+    """How many vote at most. Hidden tags are found again best by 10 to 20 voters, true tags by 50
+    and more where the collection is large: raise it there."""
     one_vote_per_owner: bool = True
     """Let an owner vote once, by the nearest tagged image, and not with every look-alike."""
     retrieved_per_voter: int = 3
@@ -164,7 +166,8 @@ class TagVoteOwn(TagVote):
     fitted_type: ClassVar[type[FittedTagVote]] = FittedTagVoteOwn
 
     own_weight: float = 0.3
-    """What an image's own tag is worth, in shares of the vote: 0.3 is 30 votes of 100."""
+    """What an image's own tag is worth, in shares of the vote: 0.3 is 6 votes of 20. On planted
+    collections 0.3 ranks best, and 0.2 to 0.5 almost as well."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

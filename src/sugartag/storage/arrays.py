@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 256 << 20
 _HASH_CHUNK = 1 << 20
 _PLAIN_KINDS = "biuf"
+_UNREADABLE = (ValueError, TypeError, OverflowError, EOFError, OSError, SyntaxError, TokenError)
+"""What numpy raises, one way or another, for a header that makes no sense."""
 
 Array = npt.NDArray[Any]
 
@@ -45,8 +48,11 @@ def save_array(folder: Path, name: str, array: Array) -> Entry:
     """Write one array as ``name.npy`` and describe it."""
     path = folder / f"{name}.npy"
     path.parent.mkdir(parents=True, exist_ok=True)
+    plain = np.ascontiguousarray(array)
     with path.open("wb") as file:
-        np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(plain))
+        # Written by Python and not by numpy, whose tofile does not tell of a full disk.
+        file.write(plain.reshape(-1).view(np.uint8).data)
     return describe(folder, name)
 
 
@@ -78,7 +84,7 @@ def map_npy(path: Path) -> Array:
         raise StorageError(f"{path} is missing")
     try:
         array = np.lib.format.open_memmap(path, mode="r") if _has_items(path) else np.load(path)
-    except (ValueError, EOFError, OSError, SyntaxError) as error:
+    except _UNREADABLE as error:
         raise StorageError(f"{path} is not a whole .npy file of numbers: {error}") from error
     if array.dtype.kind not in _PLAIN_KINDS:
         raise StorageError(f"{path} holds {array.dtype}, not numbers; save it as a plain array")
@@ -100,7 +106,7 @@ def read_manifest(folder: Path, *, format_name: str) -> dict[str, Any]:
         raise StorageError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise StorageError(f"{path} is not valid JSON: {error}") from error
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if found != format_name:
@@ -111,7 +117,8 @@ def read_manifest(folder: Path, *, format_name: str) -> dict[str, Any]:
 def inside(folder: Path, name: str) -> Path:
     """Return the path of a file in the folder, refusing one that leads out of it."""
     path = folder / name
-    if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
+    impossible = "\0" in name or Path(name).is_absolute()
+    if impossible or not path.resolve().is_relative_to(folder.resolve()):
         raise StorageError(f"{folder / MANIFEST} names {name!r}, which lies outside the folder")
     return path
 
@@ -133,7 +140,7 @@ def _read_entry(folder: Path, entry: Any) -> Entry:
             dtype=str(entry["dtype"]),
             sha256=str(entry["sha256"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise StorageError(f"{folder / MANIFEST} describes an array badly: {entry!r}") from error
 
 

@@ -1,14 +1,17 @@
 """Write a file or folder under another name, and rename it when it is whole."""
 
+import glob
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sugartag.errors import StorageError
+from sugartag.errors import StorageError, SugartagError
 
 MARK = ".partial-"
+_being_written: set[Path] = set()
+"""This process's own; in a container a dead run may well have had the same process number."""
 
 
 @contextmanager
@@ -19,17 +22,22 @@ def folder_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     killed run left beside it is cleared by the next run for the same target.
     """
     _refuse_existing(target, overwrite=overwrite)
+    if target.exists() and (target.is_symlink() or not _is_ours(target)):
+        raise StorageError(f"{target} is not a folder that sugartag wrote; it is left alone")
     _clear_leftovers(target)
     partial = target.parent / f".{target.name}{MARK}{os.getpid()}"
     try:
         partial.mkdir(parents=True)
     except OSError as error:
         raise _cannot_write(target, error) from error
+    _being_written.add(partial)
     try:
         yield partial
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+    finally:
+        _being_written.discard(partial)
     _move_into_place(partial, target)
 
 
@@ -47,6 +55,8 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     try:
         yield partial
         partial.replace(target)
+    except SugartagError:
+        raise
     except OSError as error:
         raise _cannot_write(target, error) from error
     finally:
@@ -56,6 +66,13 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def _refuse_existing(target: Path, *, overwrite: bool) -> None:
     if target.exists() and not overwrite:
         raise StorageError(f"{target} exists already; choose another name or pass --overwrite")
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether a folder may be replaced: it is empty, or has a manifest of ours."""
+    if not folder.is_dir():
+        return False
+    return not any(folder.iterdir()) or (folder / "manifest.json").is_file()
 
 
 def _cannot_write(target: Path, error: OSError) -> StorageError:
@@ -75,9 +92,10 @@ def _move_into_place(partial: Path, target: Path) -> None:
 
 def _clear_leftovers(target: Path) -> None:
     """Remove the partial folders of runs that are no longer alive."""
-    for leftover in target.parent.glob(f".{target.name}{MARK}*"):
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}{MARK}*"):
         owner = leftover.name.rpartition("-")[2]
-        if owner.isdigit() and not _alive(int(owner)):
+        ours = owner == str(os.getpid()) and leftover not in _being_written
+        if ours or (owner.isdigit() and not _alive(int(owner))):
             shutil.rmtree(leftover, ignore_errors=True)
 
 

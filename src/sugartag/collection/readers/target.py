@@ -1,5 +1,6 @@
 """The folder that an import writes: checked before, and never half-written."""
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,18 +19,23 @@ def collection_folder(
 
     A target that holds a source, or would replace anything but a collection, is refused.
     """
-    for source in sources:
-        if source is not None and source.resolve().is_relative_to(target.resolve()):
-            raise CollectionError(f"{target} would replace {source}; choose another --out")
-    if overwrite:
-        _refuse_to_replace_other_things(target)
+    _refuse_to_replace_sources(target, sources)
     try:
+        if overwrite:
+            _refuse_to_replace_other_things(target)
         with folder_aside(target, overwrite=overwrite) as folder:
             yield folder
     except SugartagError:
         raise
     except OSError as error:
         raise StorageError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _refuse_to_replace_sources(target: Path, sources: Iterable[Path | None]) -> None:
+    whole = Path(os.path.realpath(target))
+    for source in sources:
+        if source is not None and Path(os.path.realpath(source)).is_relative_to(whole):
+            raise CollectionError(f"{target} would replace {source}; choose another --out")
 
 
 def _refuse_to_replace_other_things(target: Path) -> None:

@@ -1,0 +1,31 @@
+"""Options and small steps that several commands share."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from sugartag.errors import SettingsError
+
+FOLDER = click.Path(path_type=Path)
+
+seed_option = click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed, same numbers."
+)
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="Replace what stands under the target name."
+)
+threads_option = click.option(
+    "--blas-threads", type=click.IntRange(1), help="BLAS threads; all cores if not given."
+)
+
+
+def parsed_settings(pairs: Iterable[str]) -> dict[str, str]:
+    """Turn ``key=value`` texts into a mapping."""
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise SettingsError(f"--set takes key=value, not {pair!r}")
+        settings[key.strip()] = value.strip()
+    return settings

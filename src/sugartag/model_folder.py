@@ -1,0 +1,160 @@
+"""A fitted model on disk: ``manifest.json`` and plain arrays, no pickle.
+
+What is stored follows the fields of the method's fitted dataclass: arrays as ``.npy``, sparse
+arrays as three of them, plain values in the manifest, a collection as a folder of its own. When
+loading, types come from the code and never from the file.
+"""
+
+import dataclasses
+import math
+import types
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from sugartag.assignment.calibration import Calibration
+from sugartag.collection.align import Catalogue
+from sugartag.collection.model import Collection
+from sugartag.collection.store import CollectionWriter, open_collection, write_into
+from sugartag.collection.texts import Texts
+from sugartag.errors import StorageError
+from sugartag.methods.base import Fitted, Method
+from sugartag.methods.registry import METHODS, make_method
+from sugartag.storage.arrays import load_array, read_manifest, save_array, write_manifest
+from sugartag.storage.aside import folder_aside
+
+FORMAT = "sugartag-model/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted method, with all that is needed to use it on any collection."""
+
+    method: Method
+    fitted: Fitted
+    calibration: Calibration
+    catalogue: Catalogue
+    run_id: str
+    seed: int
+
+
+def save_model(model: Model, folder: Path, *, overwrite: bool = False) -> None:
+    """Write a model; nothing stands under the name until it is whole."""
+    with folder_aside(folder, overwrite=overwrite) as partial:
+        writer = _Writer(partial, {})
+        state = {
+            name: writer.encoded(getattr(model, name), name)
+            for name in ("fitted", "calibration", "catalogue")
+        }
+        write_manifest(
+            partial,
+            {
+                "format": FORMAT,
+                "method": model.method.name,
+                "settings": dataclasses.asdict(typing.cast("Any", model.method)),
+                "run_id": model.run_id,
+                "seed": model.seed,
+                "state": state,
+                "files": writer.files,
+            },
+        )
+
+
+def load_model(folder: Path) -> Model:
+    """Open a model folder, after checking every file against its manifest."""
+    manifest = read_manifest(folder, format_name=FORMAT)
+    try:
+        method = make_method(manifest["method"], manifest["settings"])
+        reader = _Reader(folder, manifest["files"])
+        fitted_type = METHODS[manifest["method"]].fitted_type
+        state = manifest["state"]
+        return Model(
+            method=method,
+            fitted=reader.decoded(state["fitted"], fitted_type),
+            calibration=reader.decoded(state["calibration"], Calibration),
+            catalogue=reader.decoded(state["catalogue"], Catalogue),
+            run_id=str(manifest["run_id"]),
+            seed=int(manifest["seed"]),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"{folder / 'manifest.json'} is damaged ({error}); fit again") from error
+
+
+@dataclass(frozen=True)
+class _Writer:
+    folder: Path
+    files: dict[str, Any]
+
+    def encoded(self, value: Any, name: str) -> Any:
+        """Return the value as JSON, its arrays written to files."""
+        if isinstance(value, np.ndarray):
+            self.files[name] = save_array(self.folder, name, value).as_json()
+            return {"array": name}
+        if isinstance(value, sparse.csr_array):
+            parts = {k: getattr(value, k) for k in ("data", "indices", "indptr")}
+            made = {k: self.encoded(array, f"{name}.{k}") for k, array in parts.items()}
+            return {"csr": made, "shape": list(value.shape)}
+        if isinstance(value, Texts):
+            first, last = value.offsets[0], value.offsets[-1]
+            data = self.encoded(value.data[first:last], f"{name}.data")
+            return {"texts": [data, self.encoded(value.offsets - first, f"{name}.offsets")]}
+        if isinstance(value, Collection):
+            (self.folder / name).mkdir()
+            write_into(CollectionWriter(self.folder / name), value)
+            return {"collection": name}
+        if dataclasses.is_dataclass(value):
+            fields = [field.name for field in dataclasses.fields(value)]
+            return {key: self.encoded(getattr(value, key), f"{name}.{key}") for key in fields}
+        if isinstance(value, tuple):
+            return list(value)
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": str(value)}
+        return value
+
+
+@dataclass(frozen=True)
+class _Reader:
+    folder: Path
+    files: dict[str, Any]
+
+    def decoded(self, value: Any, hint: Any) -> Any:
+        """Return the value of the type that the code says belongs there."""
+        if isinstance(hint, types.UnionType):
+            if value is None:
+                return None
+            options = [option for option in typing.get_args(hint) if option is not types.NoneType]
+            return self.decoded(value, options[0])
+        kind = typing.get_origin(hint) or hint
+        if kind is np.ndarray:
+            return self._array(value)
+        if kind is sparse.csr_array:
+            parts = {key: self._array(entry) for key, entry in value["csr"].items()}
+            n_rows, n_columns = value["shape"]
+            return _csr(parts, (n_rows, n_columns))
+        if kind is Texts:
+            return Texts(*(self._array(entry) for entry in value["texts"]))
+        if kind is Collection:
+            return open_collection(self.folder / Path(value["collection"]).name)
+        if dataclasses.is_dataclass(kind):
+            hints = typing.get_type_hints(kind)
+            names = [field.name for field in dataclasses.fields(kind)]
+            made: Any = kind
+            return made(**{name: self.decoded(value[name], hints[name]) for name in names})
+        if kind is tuple:
+            return tuple(value)
+        if kind is float:
+            return float(value["float"] if isinstance(value, dict) else value)
+        return value
+
+    def _array(self, entry: Any) -> Any:
+        return load_array(self.folder, self.files[entry["array"]], verify=True)
+
+
+def _csr(parts: dict[str, Any], shape: tuple[int, int]) -> Any:
+    made = sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+    made.check_format(full_check=True)
+    return made
