@@ -35,7 +35,9 @@ def fit_model(method: Method, collection: Collection, *, engine: Engine, seed: i
 def run_id(method: Method, collection: Collection, seed: int) -> str:
     """Name a run by what decides its outcome: method, settings, seed and data."""
     digest = hashlib.sha256(
-        json.dumps([method.name, asdict(cast("Any", method)), seed], sort_keys=True).encode()
+        json.dumps(
+            [method.name, asdict(cast("Any", method)), seed, collection.tag_names], sort_keys=True
+        ).encode()
     )
     for shard in collection.shards:
         for array in (shard.tags.indices, shard.tags.indptr, shard.owner, shard.ids.data):

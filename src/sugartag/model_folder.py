@@ -24,7 +24,7 @@ from sugartag.collection.texts import Texts
 from sugartag.errors import StorageError
 from sugartag.methods.base import Fitted, Method
 from sugartag.methods.registry import METHODS, make_method
-from sugartag.storage.arrays import load_array, read_manifest, save_array, write_manifest
+from sugartag.storage.arrays import inside, load_array, read_manifest, save_array, write_manifest
 from sugartag.storage.aside import folder_aside
 
 FORMAT = "sugartag-model/1"
@@ -42,8 +42,20 @@ class Model:
     seed: int
 
 
+def check_target(folder: Path, *, overwrite: bool) -> None:
+    """Raise unless a model may be written there: nothing but a model is ever replaced by one."""
+    if folder.exists() and not overwrite:
+        raise StorageError(f"{folder} exists already; choose another name or pass --overwrite")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        try:
+            read_manifest(folder, format_name=FORMAT)
+        except StorageError as error:
+            raise StorageError(f"--overwrite replaces models only: {error}") from error
+
+
 def save_model(model: Model, folder: Path, *, overwrite: bool = False) -> None:
     """Write a model; nothing stands under the name until it is whole."""
+    check_target(folder, overwrite=overwrite)
     with folder_aside(folder, overwrite=overwrite) as partial:
         writer = _Writer(partial, {})
         state = {
@@ -80,7 +92,7 @@ def load_model(folder: Path) -> Model:
             run_id=str(manifest["run_id"]),
             seed=int(manifest["seed"]),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise StorageError(f"{folder / 'manifest.json'} is damaged ({error}); fit again") from error
 
 
@@ -136,22 +148,30 @@ class _Reader:
             n_rows, n_columns = value["shape"]
             return _csr(parts, (n_rows, n_columns))
         if kind is Texts:
-            return Texts(*(self._array(entry) for entry in value["texts"]))
+            return _texts(*(self._array(entry) for entry in value["texts"]))
         if kind is Collection:
-            return open_collection(self.folder / Path(value["collection"]).name)
+            return open_collection(inside(self.folder, value["collection"]))
         if dataclasses.is_dataclass(kind):
             hints = typing.get_type_hints(kind)
             names = [field.name for field in dataclasses.fields(kind)]
             made: Any = kind
             return made(**{name: self.decoded(value[name], hints[name]) for name in names})
         if kind is tuple:
-            return tuple(value)
+            return tuple(self.decoded(item, typing.get_args(hint)[0]) for item in value)
         if kind is float:
             return float(value["float"] if isinstance(value, dict) else value)
+        if kind in (int, str, bool) and type(value) is not kind:
+            raise TypeError(f"{value!r} is not {kind.__name__}")
         return value
 
     def _array(self, entry: Any) -> Any:
         return load_array(self.folder, self.files[entry["array"]], verify=True)
+
+
+def _texts(data: Any, offsets: Any) -> Texts:
+    if not len(offsets) or offsets[0] or offsets[-1] != len(data) or (np.diff(offsets) < 0).any():
+        raise ValueError("texts start outside their bytes")
+    return Texts(data, offsets)
 
 
 def _csr(parts: dict[str, Any], shape: tuple[int, int]) -> Any:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -31,6 +31,7 @@ def with_shard(collection: Collection, **changed) -> Collection:
     return replace(collection, shards=(replace(first, **changed), *others))
 
 
+@settings(deadline=None)
 @given(blocks)
 def test_rows_across_shards_are_the_rows_of_one(block):
     across, together = CUT.rows(block), WHOLE.rows(block)
@@ -42,6 +43,7 @@ def test_rows_across_shards_are_the_rows_of_one(block):
     np.testing.assert_array_equal(across.position, np.arange(block.start, block.stop))
 
 
+@settings(deadline=None)
 @given(blocks)
 def test_tags_and_truth_across_shards_are_those_of_one(block):
     for read in ("tags_of", "truth_of"):
@@ -50,6 +52,7 @@ def test_tags_and_truth_across_shards_are_those_of_one(block):
         np.testing.assert_array_equal(across.toarray(), together.toarray())
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, N - 1), max_size=40))
 def test_features_are_found_in_any_order_and_as_often_as_asked(images):
     wanted = np.array(images, dtype=np.int64)

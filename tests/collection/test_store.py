@@ -185,7 +185,7 @@ def test_a_cut_file_is_named_even_without_hashes(folder):
 def test_another_format_version_is_named(folder):
     edited(folder, "format", value="sugartag-collection/2")
 
-    with pytest.raises(StorageError, match="'sugartag-collection/2'.*'sugartag-collection/1'"):
+    with pytest.raises(StorageError, match=r"'sugartag-collection/2'.*'sugartag-collection/1'"):
         open_collection(folder)
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sugartag.collection.texts import Texts
@@ -8,6 +8,7 @@ from sugartag.collection.texts import Texts
 many = st.lists(st.text(max_size=12), max_size=30)
 
 
+@settings(deadline=None)
 @given(many)
 def test_texts_come_back_as_they_went_in(texts):
     packed = Texts.of(texts)
@@ -30,6 +31,7 @@ def test_texts_are_their_utf8_bytes_end_to_end():
     assert packed.offsets.tolist() == [0, 1, 1, 3]
 
 
+@settings(deadline=None)
 @given(many, st.integers(-35, 35) | st.none(), st.integers(-35, 35) | st.none())
 def test_slices_are_those_of_a_list(texts, start, stop):
     part = Texts.of(texts)[start:stop]
@@ -38,6 +40,7 @@ def test_slices_are_those_of_a_list(texts, start, stop):
     assert [part[place] for place in range(len(part))] == texts[start:stop]
 
 
+@settings(deadline=None)
 @given(many, st.integers(0, 10), st.integers(0, 10))
 def test_slices_can_be_sliced_again(texts, first, second):
     assert list(Texts.of(texts)[first:][second:-1]) == texts[first:][second:-1]
@@ -49,6 +52,7 @@ def test_a_slice_shares_the_bytes():
     assert np.shares_memory(packed[1:].data, packed.data)
 
 
+@settings(deadline=None)
 @given(st.lists(many, min_size=1, max_size=5))
 def test_joined_texts_are_one_after_the_other(parts):
     joined = Texts.joined([Texts.of(part) for part in parts])
@@ -56,6 +60,7 @@ def test_joined_texts_are_one_after_the_other(parts):
     assert list(joined) == [text for part in parts for text in part]
 
 
+@settings(deadline=None)
 @given(many, st.integers(0, 30), st.integers(0, 30))
 def test_slices_that_are_joined_again_are_the_whole(texts, first, second):
     packed = Texts.of(texts)
@@ -67,6 +72,7 @@ def test_slices_that_are_joined_again_are_the_whole(texts, first, second):
     assert joined.data.tolist() == packed.data.tolist()
 
 
+@settings(deadline=None)
 @given(many, st.integers(-40, 40))
 def test_places_are_those_of_a_list(texts, place):
     packed = Texts.of(texts)

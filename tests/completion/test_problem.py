@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
 import reference
 from completion.problems import fast_problem, random_literal
 from sugartag.completion.project import add_posts
 from sugartag.linalg.modes import apply_to_tags, mode_product
-from scipy import sparse
 
 
 @pytest.fixture(params=range(4))

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
 from completion.problems import fast_problem, random_literal
-from scipy import sparse
 from sugartag.completion import (
     complete_exactly,
     complete_multiplicatively,

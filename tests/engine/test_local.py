@@ -1,9 +1,10 @@
+import os
 import threading
 import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -12,7 +13,9 @@ from sugartag.engine.base import name_of_pass
 from sugartag.errors import SettingsError
 
 BLOCKS = row_blocks(100, 7)
-SLOWEST_FIRST = {block.start: 0.02 if number % 3 == 0 else 0.0 for number, block in enumerate(BLOCKS)}
+SLOWEST_FIRST = {
+    block.start: 0.02 if number % 3 == 0 else 0.0 for number, block in enumerate(BLOCKS)
+}
 
 
 def blas_threads() -> set[int]:
@@ -29,6 +32,7 @@ def sum_of_rows(block: slice, values: np.ndarray) -> np.ndarray:
     return values[block].sum(axis=0)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 3000), st.integers(1, 400))
 def test_row_blocks_cover_each_row_once_and_in_order(n_rows, rows_per_block):
     blocks = row_blocks(n_rows, rows_per_block)
@@ -178,6 +182,19 @@ def test_progress_counts_only_the_rows_of_the_blocks_given():
     engine.sum(sum_of_rows, BLOCKS[3:5], np.ones((100, 1)))
 
     assert told == [(7, 14), (14, 14)]
+
+
+@pytest.mark.parametrize(
+    ("engine", "threads"),
+    [
+        (LocalEngine(blas_threads=1), 1),
+        (LocalEngine(blas_threads=3), 3),
+        (LocalEngine(workers=4, blas_threads=2), 4),
+        (LocalEngine(), os.cpu_count()),
+    ],
+)
+def test_between_passes_as_many_threads_work_as_within(engine, threads):
+    assert engine.threads == threads
 
 
 def test_a_pass_is_called_by_its_function_in_words():

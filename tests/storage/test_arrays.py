@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 
@@ -45,6 +45,7 @@ def assert_one_line(error: pytest.ExceptionInfo) -> None:
     assert "\n" not in str(error.value)
 
 
+@settings(deadline=None)
 @given(array=plain_arrays)
 def test_what_is_loaded_is_what_was_saved(array, tmp_path_factory):
     folder = tmp_path_factory.mktemp("round")

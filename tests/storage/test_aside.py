@@ -289,7 +289,9 @@ def test_a_place_that_cannot_be_written_is_named(aside, tmp_path):
     (tmp_path / "file").touch()
 
     with (
-        pytest.raises(StorageError, match=r"cannot write .*file/photos: (Not a directory|File exists)"),
+        pytest.raises(
+            StorageError, match=r"cannot write .*file/photos: (Not a directory|File exists)"
+        ),
         aside(tmp_path / "file" / "photos"),
     ):
         pass
@@ -305,7 +307,7 @@ def test_a_file_that_was_never_written_is_named(tmp_path):
 
 def test_an_error_that_names_its_cause_is_not_renamed(tmp_path):
     with (
-        pytest.raises(StorageError, match="^the disk is tired$"),
+        pytest.raises(StorageError, match=r"^the disk is tired$"),
         file_aside(tmp_path / "table.csv"),
     ):
         raise StorageError("the disk is tired")

@@ -14,7 +14,8 @@ from sugartag.linalg.distances import squared_distances
 SAMPLE_SIZE = 20_000
 """Centres are found on a sample of so many rows: more do not move them."""
 SAME_DISTANCE = 10
-"""Distances are compared to so many decimals, so that rounding never decides between twins."""
+"""Squared distances are compared to so many decimals of the centres' squared length, so that
+rounding never decides between twins, not even between those at a centre."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,8 @@ def owner_clusters(vectors: FloatArray, count: int, *, rng: np.random.Generator)
 
 def nearest_centres(rows: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return each row's nearest centre and the distance to it."""
-    distances = np.round(np.sqrt(squared_distances(rows, centres)), SAME_DISTANCE)
+    size = float(np.einsum("ij,ij->", centres, centres)) / len(centres) or 1.0
+    distances = np.sqrt(np.round(squared_distances(rows, centres) / size, SAME_DISTANCE) * size)
     label = distances.argmin(axis=1)
     return label, np.take_along_axis(distances, label[:, None], axis=1)[:, 0]
 

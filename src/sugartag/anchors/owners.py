@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Collection
@@ -13,7 +14,9 @@ VECTOR_LENGTH = 16
 
 def owner_profiles(collection: Collection, *, engine: Engine) -> SparseRows:
     """Return owners x tags: on how many of their images each owner used each tag."""
-    return engine.sum(count_owner_tags, collection.blocks(), collection)
+    counts = engine.sum(count_owner_tags, collection.blocks(), collection)
+    counts.sort_indices()  # or rounding further on would depend on how the blocks were cut
+    return counts
 
 
 def count_owner_tags(block: Block, collection: Collection) -> SparseRows:
@@ -43,5 +46,6 @@ def owner_vectors(
     length = min(VECTOR_LENGTH, *described.shape)
     from sklearn.utils.extmath import randomized_svd
 
-    left, values, _ = randomized_svd(described, length, random_state=int(rng.integers(2**31)))
+    with threadpool_limits(1):
+        left, values, _ = randomized_svd(described, length, random_state=int(rng.integers(2**31)))
     return np.asarray(left * values)

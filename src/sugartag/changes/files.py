@@ -4,9 +4,9 @@ import csv
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from sugartag._extras import optional
 from sugartag.changes.change import Change
@@ -43,6 +43,16 @@ def write_changes(
     return counts
 
 
+@dataclass(frozen=True)
+class _LineFeeds:
+    """Ends rows in LF alone; csv quotes a CR in a field only if its own line ends have one."""
+
+    file: TextIO
+
+    def write(self, row: str, /) -> int:
+        return self.file.write(row.removesuffix("\r\n") + "\n")
+
+
 @contextmanager
 def _sink(path: Path) -> Iterator[_Sink]:
     if path.suffix.lower() == ".parquet":
@@ -51,7 +61,7 @@ def _sink(path: Path) -> Iterator[_Sink]:
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if path.suffix.lower() == ".csv":
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer = csv.DictWriter(_LineFeeds(file), COLUMNS, lineterminator="\r\n")
             writer.writeheader()
             yield lambda changes: writer.writerows(map(asdict, changes))
         else:

@@ -14,12 +14,12 @@ EXTRAS = {"parquet": "pyarrow"}
 @click.command("doctor")
 @click.argument("folders", nargs=-1, type=FOLDER)
 def command(folders: tuple[Path, ...]) -> None:
-    r"""Say what is installed, and check that collection and model FOLDERS are whole.
+    """Say what is installed, and check that collection and model FOLDERS are whole.
 
     \b
     Example:
       sugartag doctor photos/ photos.model
-    """
+    """  # noqa: D301 - click looks for the backspace character itself
     from sugartag.evaluation.cost import machine
 
     for key, value in machine().items():

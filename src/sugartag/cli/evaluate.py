@@ -30,6 +30,7 @@ from sugartag.evaluation.results import (
 )
 from sugartag.methods.base import Method
 from sugartag.methods.registry import METHODS, make_method
+from sugartag.storage.arrays import MANIFEST
 from sugartag.storage.aside import file_aside, folder_aside
 
 BYTES_IN_MEMORY = 64 << 20
@@ -200,6 +201,8 @@ def _result(method: Method, task: Task, asked: _Asked, folder: Path | None) -> M
 def _folder_of_scores(asked: _Asked, task: Task) -> Iterator[Path | None]:
     """Yield the folder that tables of scores are files of; None to hold them in memory."""
     if asked.save_scores is not None:
+        if (asked.save_scores / MANIFEST).exists():
+            raise StorageError(f"{asked.save_scores} holds no scores; choose another --save-scores")
         with folder_aside(asked.save_scores, overwrite=asked.overwrite) as folder:
             yield folder
     elif _bytes_of(task.shape) > BYTES_IN_MEMORY:

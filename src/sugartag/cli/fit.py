@@ -31,7 +31,7 @@ def command(
     blas_threads: int | None,
     overwrite: bool,
 ) -> None:
-    r"""Learn from COLLECTION and write the fitted model to a folder.
+    """Learn from COLLECTION and write the fitted model to a folder.
 
     The method is fitted twice: once on a copy with some tags hidden and some wrong ones added,
     to learn how far its scores can be trusted, and once on the collection as it is.
@@ -39,17 +39,15 @@ def command(
     \b
     Example:
       sugartag fit photos/ --out photos.model --method tag-vote-own --set neighbours=50
-    """
+    """  # noqa: D301 - click looks for the backspace character itself
     from sugartag.cli.progress import ProgressDisplay
     from sugartag.collection import open_collection
     from sugartag.engine import LocalEngine
-    from sugartag.errors import StorageError
     from sugartag.fitting import DEFAULT_METHOD, fit_model
     from sugartag.methods.registry import make_method
-    from sugartag.model_folder import save_model
+    from sugartag.model_folder import check_target, save_model
 
-    if out.exists() and not overwrite:
-        raise StorageError(f"{out} exists already; choose another name or pass --overwrite")
+    check_target(out, overwrite=overwrite)
     method = make_method(name or DEFAULT_METHOD, parsed_settings(settings))
     opened = open_collection(collection)
     began = time.perf_counter()

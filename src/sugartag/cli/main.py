@@ -63,7 +63,11 @@ def _fail(message: str) -> NoReturn:
     sys.exit(EXIT_BAD_INPUT)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="sugartag")
 @click.option("-v", "--verbose", is_flag=True, help="Say what each stage does, and how long.")
 def main(verbose: bool) -> None:

@@ -8,12 +8,12 @@ import click
 @click.command("methods")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
-    r"""List the methods, what each does, and its settings with their defaults.
+    """List the methods, what each does, and its settings with their defaults.
 
     \b
     Example:
       sugartag methods --json
-    """
+    """  # noqa: D301 - click looks for the backspace character itself
     from sugartag.methods.registry import METHODS
     from sugartag.methods.settings import described_settings
 

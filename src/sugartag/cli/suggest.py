@@ -26,7 +26,7 @@ def command(
     blas_threads: int | None,
     overwrite: bool,
 ) -> None:
-    r"""Propose tags to add, keep and doubt for each image of COLLECTION, by MODEL.
+    """Propose tags to add, keep and doubt for each image of COLLECTION, by MODEL.
 
     Nothing of the collection is changed: the proposals go to a file. The collection need not be
     the one the model was fitted on; new images, owners and tags are met as such.
@@ -34,7 +34,7 @@ def command(
     \b
     Example:
       sugartag suggest photos.model photos/ --out changes.csv
-    """
+    """  # noqa: D301 - click looks for the backspace character itself
     from sugartag.changes import Thresholds, propose, write_changes
     from sugartag.changes.files import check_kind
     from sugartag.cli.progress import ProgressDisplay

@@ -26,7 +26,7 @@ class Projection:
     posts: FloatArray
     """Tags x anchor images x anchor users: H before its tags are mixed by T."""
     n_given: int
-    """‖D‖²: how many tags the images have in all."""
+    """‖D‖²: how many tags the images of known owners have in all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,8 @@ def project_images(
     for linked in linked_blocks:
         add_posts(posts, linked.tags, linked.links, user_links[linked.owner])
         image_sums = linked.sums if image_sums is None else image_sums + linked.sums
-        n_given += linked.tags.nnz
+        of_somebody = linked.owner < user_links.shape[0] - 1
+        n_given += linked.tags[np.flatnonzero(of_somebody)].nnz
     if image_sums is None:
         raise ValueError("there are no images to project")
     return Projection(image_sums, posts, n_given)

@@ -50,7 +50,8 @@ def nearest_columns(distances: FloatArray, count: int) -> IntArray:
     n_columns = distances.shape[1]
     if count >= n_columns:
         return np.tile(np.arange(n_columns), (len(distances), 1))
-    scale = distances.min(axis=1, keepdims=True) + 1.0
+    nearest = distances.min(axis=1, keepdims=True)
+    scale = np.where(np.isfinite(nearest), nearest, 0.0) + 1.0  # a row may have every pair barred
     keys = distances + np.arange(n_columns) * (TIE_STEP * scale)
     return np.sort(np.argpartition(keys, count - 1, axis=1)[:, :count], axis=1)
 

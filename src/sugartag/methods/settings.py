@@ -43,12 +43,14 @@ def _converted(value: Any, hint: Any, what: str) -> Any:
     if typing.get_origin(hint) is typing.Literal:
         require(value in options, f"{what} is {value!r}; choose one of: {', '.join(options)}")
         return value
-    if isinstance(hint, types.UnionType):
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
         if value is None or (isinstance(value, str) and value.lower() in ("none", "")):
             return None
         return _converted(value, next(o for o in options if o is not types.NoneType), what)
     if hint is bool:
         return _boolean(value, what)
+    is_broken = hint is int and isinstance(value, float) and not value.is_integer()
+    require(not is_broken, f"{what} is {value!r}, which is not int")
     try:
         return hint(value)
     except (TypeError, ValueError) as error:

@@ -89,8 +89,8 @@ class SugarTC:
     """λ₁; 0.1 in the paper."""
     user_smoothness: float = 0.05
     """λ₂; 0.05 in the paper."""
-    solver: Literal["exact", "multiplicative", "nonnegative"] = "exact"
-    """How the tensor is completed; the paper's is "multiplicative"."""
+    solver: Literal["multiplicative", "exact", "nonnegative"] = "multiplicative"
+    """How the tensor is completed; "exact" is far faster and goes with scoring=reconstruction."""
     max_iterations: int = 500
     """Updates at most; the paper needed about 450."""
     tolerance: float = 1e-5
@@ -99,7 +99,7 @@ class SugarTC:
     """Relative gap that ends the solver "nonnegative"."""
     scoring: Literal["assignment", "reconstruction"] = "assignment"
     """Eq. 12, or the model's own reconstruction of each post."""
-    n_neighbours: int = 10
+    neighbours: int = 10
     """s of eq. 12; the paper does not say."""
     image_share: float = 0.8
     """γ of eq. 12; 0.8 in the paper."""
@@ -109,8 +109,9 @@ class SugarTC:
     """Numbers of the tensor; float32 halves its memory."""
 
     def __post_init__(self) -> None:
-        counts = ("image_clusters", "user_clusters", "units_per_cluster", "links_per_image")
-        for name in (*counts, "links_per_tag", "links_per_user", "n_neighbours", "max_iterations"):
+        counts = ("image_clusters", "user_clusters", "units_per_cluster", "max_units")
+        links = ("links_per_image", "links_per_tag", "links_per_user")
+        for name in (*counts, *links, "neighbours", "max_iterations"):
             require(getattr(self, name) >= 1, f"sugar-tc setting {name} must be at least 1")
         weights = ("prior_weight", "image_smoothness", "user_smoothness", "link_cutoff")
         for name in (*weights, "cooccurrence_weight", "taxonomy_weight"):
@@ -200,7 +201,7 @@ def _linker(
         sample = sampled_features(
             collection, BANDWIDTH_SAMPLE, unit_features=settings.unit_features, rng=rng
         )
-        bandwidth = self_tuned_bandwidth(sample, anchors, settings.n_neighbours)
+        bandwidth = self_tuned_bandwidth(sample, anchors, settings.neighbours)
     return ImageLinker(anchors, bandwidth, settings.link_cutoff, settings.links_per_image)
 
 
@@ -302,7 +303,7 @@ def _fitted(settings: SugarTC, graph: AnchorGraph, completion: Completion) -> Fi
             by_image=completion.tensor.sum(axis=2, dtype=np.float64).T,
             by_user=completion.tensor.sum(axis=1, dtype=np.float64).T,
             user_of_image=graph.units.user_of_image,
-            n_neighbours=settings.n_neighbours,
+            n_neighbours=settings.neighbours,
             image_share=settings.image_share,
             user_neighbours=settings.user_neighbours,
         ),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.assignment.assign import Assignment, reconstructed
@@ -44,6 +45,8 @@ class FittedSugarTC:
         """Return images x tags; an owner never seen has no user part."""
         links = self._image_links(rows, strangers_only=strangers_only)
         of_owner = self.user_links[rows.owner]
+        if strangers_only:
+            of_owner = sparse.csr_array(of_owner.multiply(self.anchor_user != rows.owner[:, None]))
         if self.tensor is not None and self.tag_affinity is not None:
             return reconstructed(self.tensor, self.tag_affinity, links, of_owner).astype(np.float32)
         found = self.assignment.scores(links, of_owner)

@@ -1,100 +1,41 @@
 """Images that look alike vote for their tags, one vote an owner.
 
-The neighbours of an image are walked from the nearest on. An image whose owner has voted already
-is passed over, and so is one without tags, which has nothing to say; the walk ends at the wanted
-number of voters or at the last neighbour retrieved. Nobody's images are each an owner of their
-own. An image never votes for itself. A tag's score is the votes it got beyond those that as many
-images drawn at random would have given it.
+A tag's score is the votes it got beyond those that as many images drawn at random would have
+given it. :mod:`sugartag.methods.voters` says who votes.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 
-from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
-from sugartag.errors import CollectionError
-from sugartag.linalg.distances import unit_rows
-from sugartag.linalg.neighbours import nearest_rows
 from sugartag.methods.settings import require
 from sugartag.methods.tag_prior import images_with_each_tag
-
-ROWS_AT_ONCE = 16384
-"""Images searched in one step."""
+from sugartag.methods.voters import FittedVoters, chosen_search
+from sugartag.methods.voters import all_tags as all_tags
 
 
 @dataclass(frozen=True, eq=False)
-class FittedTagVote:
+class FittedTagVote(FittedVoters):
     """The images that may vote, and what their votes are measured against."""
 
-    gives_whole_sets: ClassVar[bool] = False
-
-    collection: Collection
-    """The images that vote."""
     chance: FloatArray
     """For each tag, the votes a voter drawn at random gives it; 0 where this is not subtracted."""
-    neighbours: int
-    """Voters at most."""
-    retrieved: int
-    """Nearest images looked at to find them."""
-    unit_features: bool
-    """Whether features are scaled to length 1."""
-    one_vote_per_owner: bool
-    """Whether an owner has one vote, rather than each image."""
-
-    @property
-    def floor(self) -> float:
-        """Zero: as many votes as by chance, or none where chance is not subtracted."""
-        return 0.0
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return the votes for each tag, less those expected by chance.
 
         With ``strangers_only`` the images of the same owner do not vote.
         """
-        tags = all_tags(self.collection)
-        ballots = self._ballots(self._neighbours(rows, strangers_only=strangers_only), tags)
-        votes: FloatArray = (ballots @ tags).toarray()
+        ballots = self.voters_of(rows, strangers_only=strangers_only)
+        ballots.data = np.ones(len(ballots.data), dtype=np.float32)
+        votes: FloatArray = (ballots @ all_tags(self.collection)).toarray()
         n_voters = np.diff(ballots.indptr).astype(np.float32)
         votes -= np.multiply.outer(n_voters, self.chance.astype(np.float32))
         return votes
-
-    def _neighbours(self, rows: Rows, *, strangers_only: bool) -> IntArray:
-        """Return the images nearest to each, itself and those it must not ask left out."""
-        collection = self.collection
-        owners = _voters(collection)
-        found = nearest_rows(
-            self._prepared(rows.features),
-            map(self._prepared, _features_by_block(collection)),
-            min(self.retrieved, collection.n_images),
-            query_labels=_own_voters(rows, owners) if strangers_only else rows.position,
-            row_labels=owners if strangers_only else np.arange(collection.n_images),
-        )
-        return found.index
-
-    def _ballots(self, neighbour: IntArray, tags: SparseRows) -> SparseRows:
-        """Return images x voting images, 1 for each vote."""
-        images = np.arange(self.collection.n_images)
-        voter = _voters(self.collection) if self.one_vote_per_owner else images
-        tagged = np.diff(tags.indptr) > 0
-        votes = _one_a_voter(neighbour, voter, tagged, self.neighbours)
-        ends = np.concatenate([[0], np.cumsum(np.count_nonzero(votes, axis=1))])
-        ones = np.ones(ends[-1], dtype=np.float32)
-        return sparse.csr_array((ones, neighbour[votes], ends), shape=(len(votes), len(images)))
-
-    def _prepared(self, features: FloatArray | None) -> FloatArray:
-        wanted = self.collection.n_features
-        if features is None or features.shape[1] != wanted:
-            found = "none" if features is None else f"{features.shape[1]} an image"
-            raise CollectionError(
-                f"these images have other features than those the method was fitted on: {found}, "
-                f"not {wanted}; describe both with the same model"
-            )
-        return unit_rows(features) if self.unit_features else features
 
 
 @dataclass(frozen=True)
@@ -116,6 +57,10 @@ class TagVote:
     """Scale the features of each image to length 1 before comparing them."""
     subtract_prior: bool = True
     """Subtract the votes that a tag would get from voters drawn at random."""
+    search: Literal["auto", "exact", "usearch"] = "auto"
+    """How the nearest images are found: all compared (``exact``), or by an index that misses a few
+    (``usearch``, with the extra ``search``). ``auto`` is exact up to 200,000 images, and beyond
+    them where usearch is not installed."""
 
     def __post_init__(self) -> None:
         for name in ("neighbours", "retrieved_per_voter"):
@@ -126,17 +71,22 @@ class TagVote:
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
     ) -> FittedTagVote:
         """Count the tags in one pass; the images are searched when others are scored."""
-        return FittedTagVote(
-            collection=collection,
-            chance=self._chance(collection, engine),
-            neighbours=self.neighbours,
-            retrieved=self.neighbours * self.retrieved_per_voter,
-            unit_features=self.unit_features,
-            one_vote_per_owner=self.one_vote_per_owner,
-        )
+        return FittedTagVote(**self._learned(collection, engine)).ready()
+
+    def _learned(self, collection: Collection, engine: Engine) -> dict[str, Any]:
+        """Return the fields of what is fitted."""
+        collection.require_features(self.name)
+        return {
+            "collection": collection,
+            "chance": self._chance(collection, engine),
+            "neighbours": self.neighbours,
+            "retrieved": self.neighbours * self.retrieved_per_voter,
+            "unit_features": self.unit_features,
+            "one_vote_per_owner": self.one_vote_per_owner,
+            "search": chosen_search(self.search, collection.n_images),
+        }
 
     def _chance(self, collection: Collection, engine: Engine) -> FloatArray:
-        collection.require_features(self.name)
         if not self.subtract_prior:
             return np.zeros(collection.n_tags)
         n_tagged = int(np.count_nonzero(np.diff(all_tags(collection).indptr)))
@@ -180,55 +130,5 @@ class TagVoteOwn(TagVote):
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
     ) -> FittedTagVoteOwn:
         """Count the tags in one pass; the images are searched when others are scored."""
-        return FittedTagVoteOwn(
-            collection=collection,
-            chance=self._chance(collection, engine),
-            neighbours=self.neighbours,
-            retrieved=self.neighbours * self.retrieved_per_voter,
-            unit_features=self.unit_features,
-            one_vote_per_owner=self.one_vote_per_owner,
-            own_weight=self.own_weight,
-        )
-
-
-def all_tags(collection: Collection) -> SparseRows:
-    """Return the tags of every image."""
-    return collection.tags_of(slice(0, collection.n_images))
-
-
-def _features_by_block(collection: Collection) -> Iterator[FloatArray | None]:
-    for block in collection.blocks(ROWS_AT_ONCE):
-        yield collection.rows(block).features
-
-
-def _voters(collection: Collection) -> IntArray:
-    """Return who votes by each image: its owner, or a voter of its own where that is nobody."""
-    images = np.arange(collection.n_images)
-    return np.where(
-        collection.owner == collection.nobody, collection.nobody + 1 + images, collection.owner
-    )
-
-
-def _own_voters(rows: Rows, voter: IntArray) -> IntArray:
-    """Return who would vote by the rows' own images; nobody for new images of nobody."""
-    is_new = rows.position >= len(voter)
-    return np.where(is_new, rows.owner, voter[np.where(is_new, 0, rows.position)])
-
-
-def _one_a_voter(
-    neighbour: IntArray, voter: IntArray, tagged: BoolArray, n_voters: int
-) -> BoolArray:
-    """Mark the neighbours that vote: of each voter the nearest tagged image, n_voters in all.
-
-    A neighbour that is missing has the number of images for its index.
-    """
-    may_vote = np.append(tagged, False)[neighbour]
-    nobody_left = voter.max() + 1
-    who = np.where(may_vote, np.append(voter, nobody_left)[neighbour], nobody_left)
-    order = np.argsort(who, axis=1, kind="stable")
-    ordered = np.take_along_axis(who, order, axis=1)
-    is_first = np.ones(who.shape, dtype=np.bool_)
-    np.put_along_axis(is_first, order[:, 1:], ordered[:, 1:] != ordered[:, :-1], axis=1)
-    votes: BoolArray = is_first & may_vote
-    votes &= np.cumsum(votes, axis=1) <= n_voters
-    return votes
+        learned = self._learned(collection, engine)
+        return FittedTagVoteOwn(**learned, own_weight=self.own_weight).ready()

@@ -10,6 +10,8 @@ from pathlib import Path
 from sugartag.errors import StorageError, SugartagError
 
 MARK = ".partial-"
+OUR_FORMATS = b'"sugartag-'
+"""What the manifest of a collection or model names; other programs write a manifest.json too."""
 _being_written: set[Path] = set()
 """This process's own; in a container a dead run may well have had the same process number."""
 
@@ -33,8 +35,10 @@ def folder_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     _being_written.add(partial)
     try:
         yield partial
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError) and not isinstance(error, SugartagError):
+            raise _cannot_write(target, error) from error
         raise
     finally:
         _being_written.discard(partial)
@@ -69,10 +73,14 @@ def _refuse_existing(target: Path, *, overwrite: bool) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Tell whether a folder may be replaced: it is empty, or has a manifest of ours."""
+    """Tell whether a folder may be replaced: it is empty, or one of the kinds we write."""
     if not folder.is_dir():
         return False
-    return not any(folder.iterdir()) or (folder / "manifest.json").is_file()
+    manifest = folder / "manifest.json"
+    if manifest.is_file():
+        text = manifest.read_bytes()
+        return not text or OUR_FORMATS in text
+    return not any(folder.iterdir()) or (folder / "concepts.json").is_file()
 
 
 def _cannot_write(target: Path, error: OSError) -> StorageError:

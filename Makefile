@@ -1,0 +1,38 @@
+# The two commands of the README are `make demo` and `make test`. Each makes .venv if need be and
+# needs nothing but python3, make and a package index.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Extra data for measurements, if it is there; nothing depends on it.
+DATA ?= $(wildcard ../shared/data)
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/installed
+	$(BIN)/sugartag demo --out demo-out
+
+test: $(VENV)/installed-for-tests lint
+	SUGARTAG_DATA="$(DATA)" $(BIN)/python -m pytest $(TESTS)
+
+lint: $(VENV)/installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed
+	$(BIN)/python benchmarks/bench_solvers.py --out benchmarks/results/solvers.json
+	$(BIN)/python benchmarks/bench_memory.py --out benchmarks/results/memory.json
+
+clean:
+	rm -rf $(VENV) demo-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/installed-for-tests: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	touch $@

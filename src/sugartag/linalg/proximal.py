@@ -1,0 +1,123 @@
+"""Proximal steps: soft thresholds of entries and of singular values.
+
+Singular values are thresholded on a whole matrix, or on one that is only known by what it does to
+a few columns: then a randomised subspace is refined, with one BLAS thread and double precision,
+so that the same generator gives the same numbers on any machine load.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+from threadpoolctl import threadpool_limits
+
+from sugartag._typing import FloatArray
+
+OVERSAMPLING = 10
+"""Columns of the random subspace beyond the singular values wanted."""
+
+
+@dataclass(frozen=True, eq=False)
+class SingularParts:
+    """A matrix as ``left * values @ right.T``; values descend."""
+
+    left: FloatArray
+    """Rows x rank, orthonormal columns."""
+    values: FloatArray
+    right: FloatArray
+    """Columns x rank, orthonormal columns."""
+
+    @property
+    def rank(self) -> int:
+        """How many singular values there are."""
+        return len(self.values)
+
+    def matrix(self) -> FloatArray:
+        """Return the whole matrix; for small ones."""
+        made: FloatArray = (self.left * self.values) @ self.right.T
+        return made
+
+    def shrunk(self, threshold: float) -> "SingularParts":
+        """Return the parts with every value lowered by the threshold, those left at 0 dropped."""
+        kept = int(np.count_nonzero(self.values > threshold))
+        return SingularParts(
+            self.left[:, :kept], self.values[:kept] - threshold, self.right[:, :kept]
+        )
+
+
+def soft_threshold(values: FloatArray, threshold: float) -> FloatArray:
+    """Move every value towards 0 by the threshold, and no further than 0."""
+    shrunk: FloatArray = np.sign(values) * np.maximum(np.abs(values) - threshold, 0.0)
+    return shrunk
+
+
+def singular_parts(matrix: FloatArray) -> SingularParts:
+    """Return all singular values and vectors of a matrix held in memory."""
+    with threadpool_limits(1):
+        left, values, right = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
+    return _signed(left, values, right.T)
+
+
+def largest_singular_parts(
+    operator: LinearOperator,
+    rank: int,
+    *,
+    rng: np.random.Generator,
+    power_steps: int = 2,
+    start: FloatArray | None = None,
+) -> SingularParts:
+    """Return about the ``rank`` largest singular values and vectors of an operator.
+
+    ``start``, columns x any, holds directions to begin with, such as the right vectors of a
+    matrix nearby: they make a step or none enough. Each power step is two products with a block
+    of rank + 10 columns; a matrix of lower rank than that is found exactly.
+    """
+    width = min(rank + OVERSAMPLING, *operator.shape)
+    with threadpool_limits(1):
+        known = np.empty((operator.shape[1], 0)) if start is None else start[:, :width]
+        drawn = rng.standard_normal((operator.shape[1], width - known.shape[1]))
+        basis = _orthonormal(operator.matmat(np.hstack([known, drawn])))
+        for _ in range(power_steps):
+            basis = _orthonormal(operator.rmatmat(basis))
+            basis = _orthonormal(operator.matmat(basis))
+        inner, values, right = np.linalg.svd(operator.rmatmat(basis).T, full_matrices=False)
+        left = basis @ inner
+    kept = min(rank, width)
+    return _signed(left[:, :kept], values[:kept], right[:kept].T)
+
+
+def threshold_singular_values(matrix: FloatArray, threshold: float) -> SingularParts:
+    """Return the proximal step of ``threshold`` times the nuclear norm at a matrix."""
+    return singular_parts(matrix).shrunk(threshold)
+
+
+def threshold_largest_singular_values(
+    operator: LinearOperator,
+    threshold: float,
+    *,
+    max_rank: int,
+    rng: np.random.Generator,
+    power_steps: int = 2,
+    start: FloatArray | None = None,
+) -> SingularParts:
+    """Return the same step for an operator, cut off at a rank.
+
+    ``start`` is as in :func:`largest_singular_parts`. The step is exact, up to how well the
+    subspace was found, where no more than ``max_rank`` singular values exceed the threshold.
+    """
+    found = largest_singular_parts(
+        operator, max_rank, rng=rng, power_steps=power_steps, start=start
+    )
+    return found.shrunk(threshold)
+
+
+def _orthonormal(columns: FloatArray) -> FloatArray:
+    basis: FloatArray = np.linalg.qr(columns)[0]
+    return basis
+
+
+def _signed(left: FloatArray, values: FloatArray, right: FloatArray) -> SingularParts:
+    """Settle signs: the largest entry of each left vector is positive."""
+    place = np.abs(left).argmax(axis=0)
+    sign = np.where(left[place, np.arange(left.shape[1])] < 0, -1.0, 1.0)
+    return SingularParts(left * sign, values, right * sign)

@@ -1,0 +1,258 @@
+"""What tri-clustered tensor completion learned: factors of sub-tensors, and how to score by them."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sugartag._typing import BoolArray, FloatArray, IntArray
+from sugartag.anchors.clusters import nearest_centres
+from sugartag.anchors.units import position_in
+from sugartag.collection.model import Collection, Rows
+from sugartag.errors import CollectionError
+from sugartag.features.normalise import visual_rows
+from sugartag.linalg.distances import unit_rows
+from sugartag.linalg.neighbours import nearest_rows
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTTC:
+    """The factors of all sub-tensors.
+
+    A pair is an image cluster and a user cluster that meet in some image. Where sub-tensors share
+    factors (TTC2) there is one set of image and user factors for all tag clusters and one set of
+    tag factors for all pairs; where each has its own (TTC1), as many as there are of the others.
+    """
+
+    gives_whole_sets: ClassVar[bool] = False
+
+    collection: Collection
+    """The images that were fitted; new ones are compared with them."""
+    shares_factors: bool
+    tag_cluster: IntArray
+    image_cluster: IntArray
+    user_cluster: IntArray
+    """Of every owner and, at the end, of nobody."""
+    image_centres: FloatArray
+    pair_of_clusters: IntArray
+    """Image clusters x user clusters: the pair's number, the number of pairs if there is none."""
+    tag_factors: FloatArray
+    """B: (1 or pairs) x tags x tag rank."""
+    image_factors: FloatArray
+    """C: (1 or tag clusters) x images x image rank."""
+    user_key: IntArray
+    """What each user factor is of, ascending: an owner, or pair times owners-and-nobody + owner."""
+    user_factors: FloatArray
+    """E: (1 or tag clusters) x user keys x user rank."""
+    mean_user: FloatArray
+    """(1 or tag clusters) x pairs x user rank: the mean over the users of a pair."""
+    n_users: IntArray
+    """Users of each pair."""
+    cores: FloatArray
+    """S: tag clusters x pairs x (user rank x image rank) x tag rank."""
+    prior: FloatArray
+    """What is added to the score of each tag: its share of the images, weighted."""
+    ridge: float
+    smoothness: float
+    neighbours: int
+    unit_features: bool
+    sums_users: bool
+    """Whether the tensor is summed over the users of the pair and not read at the owner."""
+    objective: float
+
+    @property
+    def floor(self) -> float:
+        """Zero: a tag that nobody used."""
+        return 0.0
+
+    def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
+        """Return the completed tensor at the owner of each image, plus the prior.
+
+        With ``strangers_only`` an image is scored as if it were a new one of an average user of
+        its owner's cluster: by its own tags and by images of others that look like it.
+        """
+        settled = rows.position < self.collection.n_images
+        stranger = np.zeros(len(rows), dtype=np.bool_)
+        if strangers_only:
+            stranger = rows.owner < self.collection.nobody
+            settled &= ~stranger
+        pair = self._pairs(rows, settled)
+        users = self._users(rows, pair, stranger)
+        images = self._images(rows, pair, users, settled, stranger)
+        made = np.tile(self.prior.astype(np.float32), (len(rows), 1))
+        for number in np.unique(pair[pair < self.n_pairs]):
+            chosen = np.flatnonzero(pair == number)
+            made[chosen] += self._reconstructed(number, users[:, chosen], images[:, chosen])
+        return made
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs of an image and a user cluster have images."""
+        return len(self.n_users)
+
+    @property
+    def n_tag_clusters(self) -> int:
+        """How many clusters the tags are in."""
+        return len(self.cores)
+
+    def _pairs(self, rows: Rows, settled: BoolArray) -> IntArray:
+        """Return the pair of each image: the one it was fitted in, or the nearest of its owner's.
+
+        An image of nobody, or of an owner whose cluster has no image, may be in any pair.
+        """
+        features = self._features(rows)
+        pair = np.full(len(rows), self.n_pairs)
+        fitted = np.flatnonzero(rows.position < self.collection.n_images)
+        at = rows.position[fitted]
+        pair[fitted] = self.pair_of_clusters[
+            self.image_cluster[at], self.user_cluster[rows.owner[fitted]]
+        ]
+        new = np.flatnonzero(rows.position >= self.collection.n_images)
+        known = rows.owner < self.collection.nobody
+        of_cluster = np.where(known, self.user_cluster[rows.owner], self.pair_of_clusters.shape[1])
+        for cluster in np.unique(of_cluster[new]):
+            chosen = new[of_cluster[new] == cluster]
+            pair[chosen] = self._nearest_pairs(features[chosen], int(cluster))
+        return pair
+
+    def _nearest_pairs(self, features: FloatArray, user_cluster: int) -> IntArray:
+        candidates = self._pair_of_each_image_cluster(user_cluster)
+        usable = np.flatnonzero(candidates < self.n_pairs)
+        nearest, _ = nearest_centres(features, self.image_centres[usable])
+        found: IntArray = candidates[usable[nearest]]
+        return found
+
+    def _pair_of_each_image_cluster(self, user_cluster: int) -> IntArray:
+        """Return a pair for each image cluster: with this user cluster, or with the most users."""
+        table = self.pair_of_clusters
+        if user_cluster < table.shape[1] and (table[:, user_cluster] < self.n_pairs).any():
+            column: IntArray = table[:, user_cluster]
+            return column
+        most = np.append(self.n_users, 0)[table].argmax(axis=1)
+        return np.take_along_axis(table, most[:, None], axis=1)[:, 0]
+
+    def _users(self, rows: Rows, pair: IntArray, stranger: BoolArray) -> FloatArray:
+        """Return (1 or tag clusters) x images x user rank: whom the tensor is read at."""
+        inside = np.minimum(pair, self.n_pairs - 1)
+        average: FloatArray = self.mean_user[:, inside]
+        if self.sums_users:
+            return average * self.n_users[inside][:, None]
+        key = (
+            rows.owner
+            if self.shares_factors
+            else pair * (self.collection.n_owners + 1) + rows.owner
+        )
+        place = position_in(self.user_key, key)
+        is_new = rows.position >= self.collection.n_images
+        unknown = stranger | (place == len(self.user_key))
+        unknown |= is_new & (rows.owner == self.collection.nobody)
+        found = self.user_factors[:, np.minimum(place, len(self.user_key) - 1)]
+        return np.where(unknown[:, None], average, found)
+
+    def _images(
+        self,
+        rows: Rows,
+        pair: IntArray,
+        users: FloatArray,
+        settled: BoolArray,
+        stranger: BoolArray,
+    ) -> FloatArray:
+        """Return (1 or tag clusters) x images x image rank, folded in where not fitted."""
+        n_images = self.collection.n_images
+        made = self.image_factors[:, np.minimum(rows.position, n_images - 1)]
+        features = self._features(rows)
+        for number in np.unique(pair[~settled & (pair < self.n_pairs)]):
+            chosen = np.flatnonzero(~settled & (pair == number))
+            near = self._near(features[chosen], rows, chosen, number, stranger[chosen])
+            made[:, chosen] = self._folded_in(number, rows, chosen, users[:, chosen], near)
+        return made
+
+    def _near(
+        self, features: FloatArray, rows: Rows, chosen: IntArray, pair: int, stranger: BoolArray
+    ) -> FloatArray:
+        """Return the mean factors of the fitted images nearest each; NaN where there is none."""
+        images = self._companions(pair)
+        everybody = np.arange(self.collection.n_images)[images] + self.collection.nobody + 1
+        owners = self.collection.owner[images]
+        labels = np.where(owners == self.collection.nobody, everybody, owners)
+        compared = _comparable(self.collection.features_at(images), self.unit_features)
+        found = nearest_rows(
+            _comparable(rows.features[chosen], self.unit_features),
+            [compared],
+            self.neighbours,
+            query_labels=np.where(stranger, rows.owner[chosen], self.collection.nobody),
+            row_labels=labels,
+        )
+        is_there = np.isfinite(found.distance)
+        factors = self.image_factors[:, images]
+        padded = np.concatenate([factors, np.zeros_like(factors[:, :1])], axis=1)
+        total = padded[:, found.index].sum(axis=2)
+        count = np.count_nonzero(is_there, axis=1)
+        mean: FloatArray = total / np.maximum(count, 1)[:, None]
+        return mean
+
+    def _companions(self, pair: int) -> IntArray:
+        """Return the fitted images whose factors can be compared with those of a pair."""
+        cluster, of_users = np.argwhere(self.pair_of_clusters == pair)[0]
+        chosen = self.image_cluster == cluster
+        if not self.shares_factors:
+            chosen &= self.user_cluster[self.collection.owner] == of_users
+        return np.flatnonzero(chosen)
+
+    def _folded_in(
+        self, pair: int, rows: Rows, chosen: IntArray, users: FloatArray, near: FloatArray
+    ) -> FloatArray:
+        """Return the image factors that fit the image's tags and are near those that look alike.
+
+        The same objective as in the fit, for one image with all else held fixed. An image without
+        tags has nothing to fit.
+        """
+        tags = rows.tags[chosen].astype(np.float64)
+        tagged = np.diff(tags.indptr) > 0
+        n_sets, n_rows, rank = near.shape
+        grams = np.zeros((n_sets, n_rows, rank, rank))
+        pulls = np.zeros((n_sets, n_rows, rank))
+        for cluster in range(self.n_tag_clusters):
+            at = 0 if n_sets == 1 else cluster
+            b = self._tag_factors(pair, cluster)
+            core = self.cores[cluster, pair].reshape(users.shape[2], rank, -1)
+            by_user = np.einsum("nc,cit->nit", users[at], core)
+            y = tags[:, np.flatnonzero(self.tag_cluster == cluster)] @ b
+            grams[at] += by_user @ (b.T @ b) @ by_user.transpose(0, 2, 1)
+            pulls[at] += np.einsum("nit,nt->ni", by_user, y)
+        grams *= tagged[:, None, None]
+        grams += (self.ridge + self.smoothness) * np.eye(rank)
+        goal = pulls + self.smoothness * near
+        solved: FloatArray = np.linalg.solve(grams, goal[..., None])[..., 0]
+        return solved
+
+    def _reconstructed(self, pair: int, users: FloatArray, images: FloatArray) -> FloatArray:
+        made = np.empty((users.shape[1], len(self.tag_cluster)), dtype=np.float32)
+        products = users[:, :, :, None] * images[:, :, None, :]
+        flat = products.reshape(*products.shape[:2], -1)
+        for cluster in range(self.n_tag_clusters):
+            at = 0 if len(flat) == 1 else cluster
+            tags = np.flatnonzero(self.tag_cluster == cluster)
+            made[:, tags] = (flat[at] @ self.cores[cluster, pair]) @ self._tag_factors(
+                pair, cluster
+            ).T
+        return made
+
+    def _tag_factors(self, pair: int, cluster: int) -> FloatArray:
+        at = 0 if self.shares_factors else pair
+        found: FloatArray = self.tag_factors[at, self.tag_cluster == cluster]
+        return found
+
+    def _features(self, rows: Rows) -> FloatArray:
+        wanted = self.collection.n_features
+        if rows.features is None or rows.features.shape[1] != wanted:
+            found = "none" if rows.features is None else f"{rows.features.shape[1]} an image"
+            raise CollectionError(
+                f"these images have other features than those the method was fitted on: {found}, "
+                f"not {wanted}; describe both with the same model"
+            )
+        return visual_rows(rows.features, self.unit_features)
+
+
+def _comparable(features: FloatArray, unit_features: bool) -> FloatArray:
+    return unit_rows(features) if unit_features else features

@@ -1,0 +1,156 @@
+"""Who votes on an image: the images that look most like it, at most one an owner.
+
+The neighbours of an image are walked from the nearest on. An image whose owner has voted already
+is passed over, and so is one without tags, which has nothing to say; the walk ends at the wanted
+number of voters or at the last neighbour retrieved. Nobody's images are each an owner of their
+own. An image never votes for itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag.collection.model import Collection, Rows
+from sugartag.errors import CollectionError
+from sugartag.linalg.distances import unit_rows
+from sugartag.linalg.index import RowIndex, usearch_is_installed
+from sugartag.linalg.neighbours import Neighbours, nearest_rows
+
+ROWS_AT_ONCE = 16384
+"""Images searched in one step."""
+EXACT_UP_TO = 200_000
+"""Images that ``auto`` searches exactly; beyond, an index takes less time."""
+
+_building = Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class FittedVoters:
+    """The images that may vote, and how those that do are chosen."""
+
+    gives_whole_sets: ClassVar[bool] = False
+
+    collection: Collection
+    """The images that vote."""
+    neighbours: int
+    """Voters at most."""
+    retrieved: int
+    """Nearest images looked at to find them."""
+    unit_features: bool
+    """Whether features are scaled to length 1."""
+    one_vote_per_owner: bool
+    """Whether an owner has one vote, rather than each image."""
+    search: str
+    """How the nearest images are found: ``exact``, or by an index of ``usearch``."""
+
+    @property
+    def floor(self) -> float:
+        """Zero: the score of a tag for which nobody votes, or no more than by chance."""
+        return 0.0
+
+    def ready(self) -> Self:
+        """Build the index where there is to be one, and return the same object."""
+        if self.search == "usearch":
+            self._index()
+        return self
+
+    def voters_of(self, rows: Rows, *, strangers_only: bool = False) -> SparseRows:
+        """Return images x voting images: the distance of each, in the order from the nearest on.
+
+        With ``strangers_only`` the images of the same owner do not vote.
+        """
+        found = self._nearest(rows, strangers_only=strangers_only)
+        images = np.arange(self.collection.n_images)
+        voter = _voters(self.collection) if self.one_vote_per_owner else images
+        tagged = np.diff(all_tags(self.collection).indptr) > 0
+        votes = _one_a_voter(found.index, voter, tagged, self.neighbours)
+        ends = np.concatenate([[0], np.cumsum(np.count_nonzero(votes, axis=1))])
+        return sparse.csr_array(
+            (found.distance[votes], found.index[votes], ends), shape=(len(votes), len(images))
+        )
+
+    def _nearest(self, rows: Rows, *, strangers_only: bool) -> Neighbours:
+        """Return the images nearest to each, itself and those it must not ask left out."""
+        collection = self.collection
+        owners = _voters(collection)
+        queries, count = self._prepared(rows.features), min(self.retrieved, collection.n_images)
+        asking = _own_voters(rows, owners) if strangers_only else rows.position
+        asked = owners if strangers_only else np.arange(collection.n_images)
+        if self.search == "usearch":
+            return self._index().nearest(queries, count, query_labels=asking, row_labels=asked)
+        blocks = self._features_by_block()
+        return nearest_rows(queries, blocks, count, query_labels=asking, row_labels=asked)
+
+    def _index(self) -> RowIndex:
+        """Return the index, built once; of several threads the first one builds it."""
+        with _building:
+            return self._built_index
+
+    @cached_property
+    def _built_index(self) -> RowIndex:
+        return RowIndex.of(self._features_by_block(), self.collection.n_features)
+
+    def _features_by_block(self) -> Iterator[FloatArray]:
+        for block in self.collection.blocks(ROWS_AT_ONCE):
+            yield self._prepared(self.collection.rows(block).features)
+
+    def _prepared(self, features: FloatArray | None) -> FloatArray:
+        wanted = self.collection.n_features
+        if features is None or features.shape[1] != wanted:
+            found = "none" if features is None else f"{features.shape[1]} an image"
+            raise CollectionError(
+                f"these images have other features than those the method was fitted on: {found}, "
+                f"not {wanted}; describe both with the same model"
+            )
+        return unit_rows(features) if self.unit_features else features
+
+
+def chosen_search(asked: str, n_images: int) -> str:
+    """Return how to search: as asked, or for ``auto`` by an index where it pays and is there."""
+    if asked != "auto":
+        return asked
+    return "usearch" if n_images > EXACT_UP_TO and usearch_is_installed() else "exact"
+
+
+def all_tags(collection: Collection) -> SparseRows:
+    """Return the tags of every image."""
+    return collection.tags_of(slice(0, collection.n_images))
+
+
+def _voters(collection: Collection) -> IntArray:
+    """Return who votes by each image: its owner, or a voter of its own where that is nobody."""
+    images = np.arange(collection.n_images)
+    return np.where(
+        collection.owner == collection.nobody, collection.nobody + 1 + images, collection.owner
+    )
+
+
+def _own_voters(rows: Rows, voter: IntArray) -> IntArray:
+    """Return who would vote by the rows' own images; nobody for new images of nobody."""
+    is_new = rows.position >= len(voter)
+    return np.where(is_new, rows.owner, voter[np.where(is_new, 0, rows.position)])
+
+
+def _one_a_voter(
+    neighbour: IntArray, voter: IntArray, tagged: BoolArray, n_voters: int
+) -> BoolArray:
+    """Mark the neighbours that vote: of each voter the nearest tagged image, n_voters in all.
+
+    A neighbour that is missing has the number of images for its index.
+    """
+    may_vote = np.append(tagged, False)[neighbour]
+    nobody_left = voter.max() + 1
+    who = np.where(may_vote, np.append(voter, nobody_left)[neighbour], nobody_left)
+    order = np.argsort(who, axis=1, kind="stable")
+    ordered = np.take_along_axis(who, order, axis=1)
+    is_first = np.ones(who.shape, dtype=np.bool_)
+    np.put_along_axis(is_first, order[:, 1:], ordered[:, 1:] != ordered[:, :-1], axis=1)
+    votes: BoolArray = is_first & may_vote
+    votes &= np.cumsum(votes, axis=1) <= n_voters
+    return votes

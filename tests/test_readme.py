@@ -1,0 +1,32 @@
+import re
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_the_example_in_the_readme_runs_and_prints_verdicts(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+    exec(compile(example, "README.md", "exec"), {})
+
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split()[1] == "add" for line in lines)
+    assert all(line.split()[1] in ("add", "keep", "doubt") for line in lines)
+
+
+def test_the_example_is_about_ten_lines():
+    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+    assert len([line for line in example.splitlines() if line.strip()]) <= 10
+
+
+def test_the_numbers_in_the_readme_are_those_of_the_result_files():
+    import json
+
+    text = README.read_text(encoding="utf-8")
+    results = README.parent / "benchmarks" / "results"
+    memory = json.loads((results / "memory.json").read_text(encoding="utf-8"))
+    solvers = json.loads((results / "solvers.json").read_text(encoding="utf-8"))
+
+    assert f"grew by {memory['growth']:.1%}".replace("%", " %") in text
+    assert f"1/{int(1 / solvers['exact_over_multiplicative_cpu'])} of the time" in text
