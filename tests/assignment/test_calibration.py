@@ -42,7 +42,9 @@ def test_a_map_says_the_share_of_right_ones_at_each_score():
 
     made = MonotoneMap.fitted(scores, right)
 
-    np.testing.assert_allclose(made(np.array([0.0, 1.0, 2.0, 5.0])), [0.1, 0.4, 0.7, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(
+        made(np.array([0.0, 1.0, 2.0, 5.0])), [0.1, 0.4, 0.7, 1.0], rtol=1e-6
+    )
     assert made(np.array([0.5]))[0] == pytest.approx(0.25)
     np.testing.assert_allclose(made(np.array([-9.0, 9.0])), [0.1, 1.0], rtol=1e-6)
 

@@ -118,7 +118,9 @@ def test_an_extension_we_do_not_write_is_named_before_anything_is_written(name, 
         pytest.fail("nothing must be computed")
         yield []
 
-    with pytest.raises(SettingsError, match=r"must end in one of: \.csv, \.jsonl, \.parquet") as raised:
+    with pytest.raises(
+        SettingsError, match=r"must end in one of: \.csv, \.jsonl, \.parquet"
+    ) as raised:
         write_changes(never(), tmp_path / name)
 
     assert str(tmp_path / name) in str(raised.value)

@@ -68,10 +68,16 @@ def test_the_version_is_that_of_the_package():
     assert found.stdout == f"main, version {metadata.version('sugartag')}\n"
 
 
+def test_without_a_command_it_says_what_there_is():
+    found = run()
+
+    assert found.exit_code == 0
+    assert all(name in found.stdout for name in cli.COMMANDS)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "Missing command"),
         (("retag",), "No such command 'retag'"),
         (("--loud",), "No such option '--loud'"),
         (("methods", "everything"), "unexpected extra argument"),

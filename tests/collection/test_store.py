@@ -211,27 +211,45 @@ def test_a_manifest_that_lacks_something_is_named_in_one_line(keys, value, folde
     assert "\n" not in str(error.value)
 
 
+def changed_at(place: int, value: int):
+    def change(array: np.ndarray) -> np.ndarray:
+        made = array.copy()
+        made[place] = value
+        return made
+
+    return change
+
+
 @pytest.mark.parametrize(
-    ("name", "array"),
+    ("name", "change"),
     [
-        ("tags.indices", np.full(5, 50)),
-        ("tags.indices", np.full(5, -1)),
-        ("tags.indptr", np.array([0, 3, 2, 5])),
-        ("tags.indptr", np.array([0, 1, 2])),
-        ("truth.indptr", np.array([1, 1])),
+        ("tags.indices", changed_at(3, 50)),
+        ("tags.indices", changed_at(3, -1)),
+        ("tags.indices", lambda array: array[:-1]),
+        ("tags.indptr", changed_at(7, 100_000)),
+        ("tags.indptr", changed_at(0, 1)),
+        ("tags.indptr", lambda array: array[:-1]),
+        ("truth.indices", changed_at(3, 40)),
     ],
 )
-def test_tags_that_cannot_be_are_named(name, array, folder):
-    replaced(folder, f"shards/00001/{name}", array, "shards", 1, "files", name)
+def test_tags_that_cannot_be_are_named(name, change, folder):
+    path = f"shards/00000/{name}"
+    array = change(np.load(folder / f"{path}.npy"))
+    replaced(folder, path, array, "shards", 0, "files", name)
 
     with pytest.raises(StorageError, match=f"the {name.split('.')[0]} are damaged"):
         open_collection(folder)
 
 
-@pytest.mark.parametrize("offsets", [[], [0, 3], [1, 2]])
-def test_texts_that_cannot_be_are_named(offsets, folder):
-    name = "shards/00001/ids.offsets"
-    replaced(folder, name, np.array(offsets, np.int64), "shards", 1, "files", "ids.offsets")
+@pytest.mark.parametrize(
+    "change",
+    [lambda array: array[:0], changed_at(0, 1), changed_at(-1, 3)],
+    ids=["none", "start", "end"],
+)
+def test_texts_that_cannot_be_are_named(change, folder):
+    path = "shards/00000/ids.offsets"
+    array = change(np.load(folder / f"{path}.npy"))
+    replaced(folder, path, array, "shards", 0, "files", "ids.offsets")
 
     with pytest.raises(StorageError, match="the ids texts are damaged"):
         open_collection(folder)

@@ -103,7 +103,10 @@ def injected() -> Injected:
 
 
 def test_wrong_tags_get_lower_chances_than_genuine_ones():
-    scores, given = fitted_scores(injected().collection), dense(injected().collection.shards[0].tags)
+    scores, given = (
+        fitted_scores(injected().collection),
+        dense(injected().collection.shards[0].tags),
+    )
     wrong = dense(injected().added.shards[0].tags)
 
     chances = learned().given(scores)
@@ -112,7 +115,10 @@ def test_wrong_tags_get_lower_chances_than_genuine_ones():
 
 
 def test_given_tags_are_genuine_as_often_as_predicted():
-    scores, given = fitted_scores(injected().collection), dense(injected().collection.shards[0].tags)
+    scores, given = (
+        fitted_scores(injected().collection),
+        dense(injected().collection.shards[0].tags),
+    )
     genuine = ~dense(injected().added.shards[0].tags)
 
     found = by_range(learned().given(scores[given]), genuine[given])

@@ -34,6 +34,9 @@ from sugartag.methods.settings import with_settings
 
 FLOORS: dict[str, tuple[float, float]] = {
     "original": (0.48, 0.51),
+    "trvsc": (0.80, 0.85),
+    "lr": (0.79, 0.84),
+    "mrtf": (0.79, 0.84),
     "sugar-tc": (0.38, 0.61),
     "tag-vote": (0.61, 0.73),
     "tag-vote-own": (0.78, 0.85),
@@ -44,6 +47,9 @@ SETTINGS: dict[str, dict[str, Any]] = {"sugar-tc": {"image_clusters": 8, "user_c
 """Settings that suit 600 images better than a method's defaults."""
 WORKS_WITHOUT_FEATURES = {"original", "tag-prior"}
 WINNERS = [
+    ("trvsc", "tag-vote"),
+    ("lr", "tag-vote"),
+    ("mrtf", "tag-vote"),
     ("sugar-tc", "tag-prior"),
     ("tag-vote", "tag-prior"),
     ("tag-vote-own", "tag-prior"),

@@ -1,5 +1,6 @@
 """``sugartag fit``: learn from a collection and save the model."""
 
+import shlex
 import time
 from pathlib import Path
 
@@ -55,8 +56,9 @@ def command(
         engine = LocalEngine(blas_threads=blas_threads, progress=progress)
         model = fit_model(method, opened, engine=engine, seed=seed)
     save_model(model, out, overwrite=overwrite)
+    following = ["sugartag", "suggest", str(out), str(collection), "--out", "changes.csv"]
     click.echo(
         f"fitted {method.name} on {opened.n_images:,} images and {opened.n_tags:,} tags in "
         f"{time.perf_counter() - began:.1f} s: {out}\n"
-        f"next: sugartag suggest {out} {collection} --out changes.csv"
+        f"next: {shlex.join(following)}"
     )

@@ -65,15 +65,18 @@ def _fail(message: str) -> NoReturn:
 
 @click.group(
     cls=_Commands,
-    no_args_is_help=False,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="sugartag")
 @click.option("-v", "--verbose", is_flag=True, help="Say what each stage does, and how long.")
-def main(verbose: bool) -> None:
+@click.pass_context
+def main(context: click.Context, verbose: bool) -> None:
     """Clean up the tags of a photo collection: which to keep, which to doubt, which to add.
 
     Start with:  sugartag demo
     """
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

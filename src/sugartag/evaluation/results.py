@@ -158,8 +158,8 @@ def metrics_of(
     paper, at, precisions = np.split(means[2:], [len(lengths), 2 * len(lengths)])
     f = {k: _mean_f(counts) for k, counts in zip(sorted(measures.tops), tally.f, strict=True)}
     miap = tally.image_precision.mean()
-    samples = {f"f_top{k}": f[k][1:] for k in sorted(f, reverse=True)}
-    samples |= {"map": precisions, "miap": miap[1:]}
+    samples = {f"f_top{k}": (f[k][0], f[k][1:]) for k in sorted(f, reverse=True)}
+    samples |= {"map": (means[0], precisions), "miap": (miap[0], miap[1:])}
     return Metrics(
         map=float(means[0]),
         miap=float(miap[0]),
@@ -170,7 +170,10 @@ def metrics_of(
         changes=None
         if tally.changes is None
         else {name: getattr(tally.changes, name)() for name in CHANGE_SHARES},
-        intervals={name: bootstrap.interval(values) for name, values in samples.items()}
+        intervals={
+            name: bootstrap.centred_interval(value, values)
+            for name, (value, values) in samples.items()
+        }
         if measures.bootstrap
         else {},
     )

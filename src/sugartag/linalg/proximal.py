@@ -102,13 +102,19 @@ def threshold_largest_singular_values(
 ) -> SingularParts:
     """Return the same step for an operator, cut off at a rank.
 
-    ``start`` is as in :func:`largest_singular_parts`. The step is exact, up to how well the
-    subspace was found, where no more than ``max_rank`` singular values exceed the threshold.
+    As many singular values are looked for as ``start`` has directions, and a few more; if all
+    found exceed the threshold, twice as many, up to ``max_rank``. The step is exact, up to how
+    well the subspace was found, where no more than ``max_rank`` values exceed the threshold.
     """
-    found = largest_singular_parts(
-        operator, max_rank, rng=rng, power_steps=power_steps, start=start
-    )
-    return found.shrunk(threshold)
+    most = min(max_rank, *operator.shape)
+    rank = min(most, OVERSAMPLING + (0 if start is None else start.shape[1]))
+    while True:
+        found = largest_singular_parts(
+            operator, rank, rng=rng, power_steps=power_steps, start=start
+        )
+        if rank == most or found.values[-1] <= threshold:
+            return found.shrunk(threshold)
+        rank, start = min(2 * rank, most), found.right
 
 
 def _orthonormal(columns: FloatArray) -> FloatArray:

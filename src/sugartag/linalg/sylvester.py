@@ -17,6 +17,8 @@ DENSE_LIMIT = 3_000
 """Largest graph whose eigenvectors are worth computing."""
 SOLVE_TOLERANCE = 1e-10
 """Residual at which a column is solved, relative to its right-hand side."""
+SMALL_COLUMN = 1e-6
+"""A column shorter than this share of the longest is solved to the precision of that share."""
 MAX_STEPS = 1_000
 """Conjugate-gradient steps at most."""
 
@@ -102,12 +104,14 @@ def solve_by_gradients(
     found = np.zeros_like(goal) if start is None else start @ right.vectors
     inverse = 1.0 / (strength * graph.diagonal()[:, None] + shift)
     residual = goal - _applied(graph, strength, shift, found)
-    limit = tolerance * np.sqrt(_column_sums(goal, goal)) + np.finfo(np.float64).tiny
+    size = np.sqrt(_column_sums(goal, goal))
+    # A column that is 0 but for rounding is solved when it is so beside the largest.
+    limit = tolerance * np.maximum(size, SMALL_COLUMN * size.max(initial=0.0))
     scaled = inverse * residual
     direction = scaled.copy()
     energy = _column_sums(residual, scaled)
     for _ in range(max_steps):
-        active = np.sqrt(_column_sums(residual, residual)) > limit
+        active = (np.sqrt(_column_sums(residual, residual)) > limit) & (energy > 0)
         if not active.any():
             break
         image = _applied(graph, strength, shift, direction)
@@ -117,9 +121,7 @@ def solve_by_gradients(
         residual -= step * image
         scaled = inverse * residual
         renewed = _column_sums(residual, scaled)
-        direction = scaled + np.where(active, renewed / np.where(energy > 0, energy, 1.0), 0.0) * (
-            direction
-        )
+        direction = scaled + renewed / np.where(active, energy, 1.0) * active * direction
         energy = renewed
     solution: FloatArray = found @ right.vectors.T
     return solution

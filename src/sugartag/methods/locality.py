@@ -12,16 +12,15 @@ from itertools import chain
 from typing import ClassVar
 
 import numpy as np
-from scipy.sparse.linalg import aslinearoperator
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine, row_blocks
 from sugartag.errors import CollectionError
 from sugartag.features.normalise import visual_rows
+from sugartag.linalg.factor_start import singular_start
 from sugartag.linalg.lle import reconstruction_weights
 from sugartag.linalg.neighbours import nearest_rows
-from sugartag.linalg.proximal import largest_singular_parts
 from sugartag.methods.locality_parts import Partition, image_geometry, make_partition, tag_geometry
 from sugartag.methods.locality_steps import (
     Cluster,
@@ -138,25 +137,26 @@ class LocalLowRank:
     summary: ClassVar[str] = "Low-rank tags of each cluster of images, true to local geometry."
     fitted_type: ClassVar[type[FittedLocalLowRank]] = FittedLocalLowRank
 
-    cluster_size: int = 1000
-    """n_k: images a cluster has on average; the original's number is not known."""
+    cluster_size: int = 500
+    """n_k: images a cluster has on average; the original's number is not known. This and the
+    weights below were chosen by how well hidden tags are found."""
     expectation_ridge: float = 1.0
     """Ridge of the regression that expects tags from features, for the partition."""
     unit_features: bool = True
     """Scale features to length 1 before they are compared."""
-    rank: int = 40
+    rank: int = 80
     """r: columns of the factors at most; no more than there are tags."""
-    image_neighbours: int = 8
+    image_neighbours: int = 20
     """Images that one is put together from."""
     tag_neighbours: int = 8
     """Tags that one is put together from."""
     local_ridge: float = 0.01
     """Ridge of the reconstruction weights, in shares of the local Gram matrix's trace."""
-    image_geometry: float = 1.0
+    image_geometry: float = 10.0
     """a: how strictly image factors keep the geometry of images."""
-    tag_geometry: float = 0.1
+    tag_geometry: float = 0.5
     """b: how strictly tag factors keep the geometry of tags."""
-    ridge: float = 1.0
+    ridge: float = 0.3
     """g: weight of the squared factors."""
     consensus: float = 1.0
     """eta: how strongly the clusters' tag factors are drawn to their mean."""
@@ -222,8 +222,7 @@ def _factorised(
 ) -> tuple[list[Local], list[float]]:
     """Start every cluster at the singular vectors of all tags, then alternate."""
     tags = all_tags(collection).astype(np.float64)
-    start = largest_singular_parts(aslinearoperator(tags), min(settings.rank, *tags.shape), rng=rng)
-    root = np.sqrt(start.values)
+    images, of_each_tag = singular_start(tags, settings.rank, rng=rng)
     each = row_blocks(partition.n_clusters, 1)
     near = (settings.image_neighbours, settings.local_ridge)
     geometries = chain.from_iterable(engine.map(image_geometry, each, collection, partition, *near))
@@ -231,7 +230,7 @@ def _factorised(
     clusters = [
         Cluster(tags[part], geometry) for part, geometry in zip(members, geometries, strict=True)
     ]
-    found = [Local(start.left[part] * root, start.right * root) for part in members]
+    found = [Local(images[part], of_each_tag) for part in members]
     of_tags = tag_geometry(
         collection, settings.tag_neighbours, settings.local_ridge, engine=engine, rng=rng
     )

@@ -6,15 +6,21 @@ from typing import Any
 
 from sugartag.errors import SettingsError
 from sugartag.methods.base import Method
+from sugartag.methods.low_rank import LowRank
+from sugartag.methods.mrtf import RankingFactorisation
 from sugartag.methods.original import Original
 from sugartag.methods.settings import with_settings
 from sugartag.methods.sugar_tc import SugarTC
 from sugartag.methods.tag_prior import TagPrior
 from sugartag.methods.tag_vote import TagVote, TagVoteOwn
+from sugartag.methods.trvsc import TRVSC
 
 # The order of tables: what was given, the published methods, ours, then the peers.
 _METHOD_TYPES: tuple[type[Any], ...] = (
     Original,
+    TRVSC,
+    LowRank,
+    RankingFactorisation,
     SugarTC,
     TagVote,
     TagVoteOwn,

@@ -8,26 +8,26 @@ raises their sum. Counts of tags by block are all that is read of the tensor.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
-from sugartag.anchors.clusters import image_clusters, k_means_centres, nearest_centres
-from sugartag.anchors.owners import owner_vectors
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine
-from sugartag.features.normalise import visual_rows
-from sugartag.linalg.distances import squared_distances
-from sugartag.linalg.sparse_rows import damped_unit_rows, row_number_of_entries
+from sugartag.engine.base import Engine
+from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.methods.tricluster_modes import (
+    Mode,
+    mode_in_memory,
+    mode_of_images,
+    moved,
+    tag_vectors,
+    user_vectors,
+    without_empty,
+)
 
 TAGS, IMAGES, USERS = 0, 1, 2
-TAG_VECTOR_LENGTH = 16
-SAME_COST = 9
-"""Costs are compared to so many decimals of the mean cost of a member, so that rounding never
-decides between twins."""
 
 
 @dataclass(frozen=True)
@@ -60,35 +60,7 @@ class Entries:
     members: tuple[IntArray, IntArray, IntArray]
 
 
-@dataclass(frozen=True, eq=False)
-class _Mode:
-    """The members of one kind, what they are like, and the clusters they are in."""
-
-    vectors: FloatArray | None
-    """Members x dimensions; None for images, whose features are read by block."""
-    label: IntArray
-    centres: FloatArray
-    spread: float
-    """Squared distances of all vectors from their mean, added up: what costs are measured in."""
-    squared: float
-    """Squared lengths of all vectors, added up."""
-
-    @property
-    def n_clusters(self) -> int:
-        return len(self.centres)
-
-    @property
-    def sizes(self) -> IntArray:
-        return np.bincount(self.label, minlength=self.n_clusters)
-
-    @property
-    def cost(self) -> float:
-        """Squared distances from the centres, in shares of the spread."""
-        lengths = np.einsum("ij,ij->i", self.centres, self.centres)
-        return float(self.squared - self.sizes @ lengths) / self.spread
-
-
-Modes = tuple[_Mode, ...]
+Modes: TypeAlias = tuple[Mode, ...]
 """Of tags, of images and of users."""
 
 
@@ -122,9 +94,9 @@ def tricluster(
     """
     entries = _entries(tags, collection.owner)
     modes: Modes = (
-        _in_memory(_tag_vectors(cooccurrence, rng=rng), counts.tags, rng=rng),
-        _images(collection, counts.images, unit_features, engine=engine, rng=rng),
-        _in_memory(_user_vectors(collection, profiles, rng=rng), counts.users, rng=rng),
+        mode_in_memory(tag_vectors(cooccurrence, rng=rng), counts.tags, rng=rng),
+        mode_of_images(collection, counts.images, unit_features, engine=engine, rng=rng),
+        mode_in_memory(user_vectors(collection, profiles, rng=rng), counts.users, rng=rng),
     )
     alike = 1.0 - block_share
     blocks = _blocks(entries, modes)
@@ -138,11 +110,11 @@ def tricluster(
     for _ in range(sweeps if scale > 0 else 0):
         for number in (IMAGES, USERS, TAGS):
             prices = scale * _block_prices(entries, modes, blocks, number)
-            moved = _moved(modes[number], prices, alike, collection, unit_features, engine)
-            modes = (*modes[:number], moved, *modes[number + 1 :])
+            changed = moved(modes[number], prices, alike, collection, unit_features, engine)
+            modes = (*modes[:number], changed, *modes[number + 1 :])
             blocks = _blocks(entries, modes)
         costs.append(cost())
-    kept = [_without_empty(mode) for mode in modes]
+    kept = [without_empty(mode) for mode in modes]
     return TriClusters(
         tag=kept[TAGS].label,
         image=kept[IMAGES].label,
@@ -190,7 +162,8 @@ def _block_prices(entries: Entries, modes: Modes, blocks: _Blocks, number: int) 
     if number != IMAGES:
         counts = counted(member, *labels)
         met = counts.reshape(len(counts), -1) @ mean.reshape(len(mean), -1).T
-        return np.subtract(lengths, 2.0 * met)
+        prices: FloatArray = lengths - 2.0 * met
+        return prices
     # An image has one owner, so only one user cluster counts: images x tag clusters will do.
     counts = counted(member, labels[0])
     met = np.zeros((len(counts), len(mean)))
@@ -199,123 +172,4 @@ def _block_prices(entries: Entries, modes: Modes, blocks: _Blocks, number: int) 
     for cluster in range(modes[USERS].n_clusters):
         rows = np.flatnonzero(user_label == cluster)
         met[rows] = counts[rows] @ mean[:, :, cluster].T
-    return np.subtract(lengths, 2.0 * met)
-
-
-def _moved(
-    mode: _Mode,
-    prices: FloatArray,
-    alike: float,
-    collection: Collection,
-    unit_features: bool,
-    engine: Engine,
-) -> _Mode:
-    """Return the mode with every member in the cluster that costs least."""
-    n_members = len(mode.label)
-    weight, prices = alike / mode.spread * n_members, prices * n_members
-    if mode.vectors is not None:
-        label, sums = _cheapest(mode.vectors, mode.centres, weight, prices)
-    else:
-        shared = (collection, unit_features, mode.centres, weight, prices)
-        parts = list(engine.map(find_cheapest_clusters, collection.blocks(), *shared))
-        label = np.concatenate([part[0] for part in parts])
-        sums = np.sum([part[1] for part in parts], axis=0)
-    return _with_labels(mode, label, sums)
-
-
-def find_cheapest_clusters(
-    block: Block,
-    collection: Collection,
-    unit_features: bool,
-    centres: FloatArray,
-    weight: float,
-    prices: FloatArray,
-) -> tuple[IntArray, FloatArray]:
-    """Return the cheapest cluster of each image of a block, and the feature sums of clusters."""
-    features = visual_rows(collection.rows(block).features, unit_features)
-    return _cheapest(features, centres, weight, prices[block])
-
-
-def _cheapest(
-    vectors: FloatArray, centres: FloatArray, weight: float, prices: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    costs = weight * squared_distances(vectors, centres) + prices
-    label = np.round(costs, SAME_COST).argmin(axis=1)
-    return label, _sums_by_label(vectors, label, len(centres))
-
-
-def _sums_by_label(vectors: FloatArray, label: IntArray, count: int) -> FloatArray:
-    shape = (count, len(label))
-    chosen = sparse.csr_array((np.ones(len(label)), (label, np.arange(len(label)))), shape=shape)
-    sums: FloatArray = chosen @ vectors
-    return sums
-
-
-def _with_labels(mode: _Mode, label: IntArray, sums: FloatArray) -> _Mode:
-    """Return the mode with new labels; the centre of a cluster left by all stays where it was."""
-    sizes = np.bincount(label, minlength=mode.n_clusters)[:, None]
-    centres = np.where(sizes > 0, sums / np.maximum(sizes, 1), mode.centres)
-    return replace(mode, label=label, centres=centres)
-
-
-def _in_memory(vectors: FloatArray, count: int, *, rng: np.random.Generator) -> _Mode:
-    centres = k_means_centres(vectors, count, rng=rng)
-    label, _ = nearest_centres(vectors, centres)
-    squared = float(np.vdot(vectors, vectors))
-    spread = squared - len(vectors) * float(np.sum(vectors.mean(axis=0) ** 2))
-    mode = _Mode(vectors, label, centres, _above_zero(spread), squared)
-    return _with_labels(mode, label, _sums_by_label(vectors, label, len(centres)))
-
-
-def _images(
-    collection: Collection,
-    count: int,
-    unit_features: bool,
-    *,
-    engine: Engine,
-    rng: np.random.Generator,
-) -> _Mode:
-    found = image_clusters(collection, count, unit_features=unit_features, engine=engine, rng=rng)
-    shared = (collection, unit_features, found.label, len(found.centres))
-    parts = list(engine.map(add_up_features, collection.blocks(), *shared))
-    sums = np.sum([part[0] for part in parts], axis=0)
-    squared = float(sum(part[1] for part in parts))
-    spread = squared - float(np.sum(sums.sum(axis=0) ** 2)) / collection.n_images
-    mode = _Mode(None, found.label, found.centres, _above_zero(spread), squared)
-    return _with_labels(mode, found.label, sums)
-
-
-def add_up_features(
-    block: Block, collection: Collection, unit_features: bool, label: IntArray, count: int
-) -> tuple[FloatArray, float]:
-    """Return the feature sums of clusters over a block, and the sum of all squares."""
-    features = visual_rows(collection.rows(block).features, unit_features)
-    return _sums_by_label(features, label[block], count), float(np.vdot(features, features))
-
-
-def _above_zero(spread: float) -> float:
-    return spread if spread > 0 else 1.0
-
-
-def _tag_vectors(cooccurrence: SparseRows, *, rng: np.random.Generator) -> FloatArray:
-    """Return a short vector per tag: of the tags it stands with."""
-    from sklearn.utils.extmath import randomized_svd
-
-    length = min(TAG_VECTOR_LENGTH, cooccurrence.shape[0])
-    seed = int(rng.integers(2**31))
-    with threadpool_limits(1):
-        left, values, _ = randomized_svd(damped_unit_rows(cooccurrence), length, random_state=seed)
-    return np.asarray(left * values)
-
-
-def _user_vectors(
-    collection: Collection, profiles: SparseRows, *, rng: np.random.Generator
-) -> FloatArray:
-    """Return a short vector per owner; nobody is like the average owner."""
-    vectors = owner_vectors(collection.groups, profiles, rng=rng)
-    return np.vstack([vectors, vectors.mean(axis=0)])
-
-
-def _without_empty(mode: _Mode) -> _Mode:
-    kept, label = np.unique(mode.label, return_inverse=True)
-    return replace(mode, label=label, centres=mode.centres[kept])
+    return np.subtract(lengths, 2.0 * met, dtype=np.float64)

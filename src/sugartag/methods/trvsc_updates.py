@@ -115,7 +115,8 @@ def updated(values: SparseRows, step: Pull, given: FloatArray, fidelity: float) 
     # digits where P is small; 0/0 is an entry that nothing pulls at.
     below = inertia + root
     ratio = np.sqrt(2.0 * gain / np.where(below > 0, below, 1.0))
-    return np.maximum(old * ratio, SMALLEST_VALUE)
+    new: FloatArray = np.maximum(old * ratio, SMALLEST_VALUE)
+    return new
 
 
 def objective(values: SparseRows, step: Pull, problem: Consistency) -> float:

@@ -1,10 +1,11 @@
-"""TTC1 and TTC2: tri-clustering, then the completion of each sub-tensor, alone or together.
+"""TTC1 and TTC2: tri-clustering, then completion of the sub-tensors, each alone or all together.
 
-The original could not be read in full: docs/methods/ttc1.md and ttc2.md say what is known of it
-and what is reconstructed.
+The original could not be read in full. docs/methods/ttc1.md and docs/methods/ttc2.md say what is
+known of it, what is reconstructed, and how sure that is.
 """
 
 import logging
+import math
 import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -12,36 +13,31 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import SparseRows
 from sugartag.anchors.owners import owner_profiles
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine, row_blocks
+from sugartag.engine.base import Engine
 from sugartag.graph.collection_affinity import collection_affinity, count_tags_together
-from sugartag.linalg.threads import run_parts
 from sugartag.methods.settings import require
 from sugartag.methods.tag_prior import images_with_each_tag
 from sugartag.methods.tag_vote import all_tags
 from sugartag.methods.triclusters import ClusterCounts, TriClusters, tricluster
+from sugartag.methods.ttc_completion import Completed, Job, complete_apart, complete_together
 from sugartag.methods.ttc_fitted import FittedTTC
-from sugartag.methods.ttc_model import Factors, Loss, Weights
-from sugartag.methods.ttc_parts import (
-    Graphs,
-    Layout,
-    all_sub_tensors,
-    build_graphs,
-    one_sub_tensor,
-)
-from sugartag.methods.ttc_solver import complete
-from sugartag.methods.ttc_start import warm_start
+from sugartag.methods.ttc_model import Weights
+from sugartag.methods.ttc_parts import Graphs, Layout, build_graphs
 
 logger = logging.getLogger(__name__)
 
-SUB_TENSORS_PER_BLOCK = 8
+LARGE = ClusterCounts(tags=10, images=40, users=12)
+"""Clusters of a collection as large as the paper's, and at most."""
+LARGE_SIZE = ClusterCounts(tags=5_000, images=250_000, users=50_000)
+"""Members of such a collection; a smaller one has fewer clusters, by the root of its size."""
 
 
 @dataclass(frozen=True)
 class TTC1:
-    """Settings of TTC1; the original's are not known, save where a field says so."""
+    """Settings of TTC1; the original's values are not known, save where a field names them."""
 
     name: ClassVar[str] = "ttc1"
     summary: ClassVar[str] = "Tri-clustered sub-tensors, each completed with factors of its own."
@@ -49,45 +45,64 @@ class TTC1:
     shares_factors: ClassVar[bool] = False
 
     tag_clusters: int | None = None
-    """C_t: clusters of tags."""
+    """C_t; None takes 10 for 5,000 tags and fewer by the root of their number."""
     image_clusters: int | None = None
-    """C_i"""
+    """C_i; None takes 40 for 250,000 images and fewer by the root of their number."""
     user_clusters: int | None = None
-    """C_u"""
+    """C_u; None takes 12 for 50,000 owners and fewer by the root of their number."""
     block_share: float = 0.3
-    """bs"""
+    """How much the blocks of the tensor count in clustering, beside what members are like."""
     cluster_sweeps: int = 5
-    """cs"""
-    tag_rank: int = 10
-    """rT"""
-    image_rank: int = 10
-    """rI"""
-    user_rank: int = 3
-    """rU"""
-    ridge: float = 0.3
-    """lam"""
-    smoothness: float = 1.0
-    """mg"""
+    """Times that tags, images and users are given new clusters in turn."""
+    tag_rank: int = 40
+    """Columns of B. Hidden tags are found again the better the more, up to the time it takes."""
+    image_rank: int = 40
+    """Columns of C."""
+    user_rank: int = 2
+    """Columns of E: one that all users share, and one to tell them apart; more changed nothing."""
+    ridge: float = 0.5
+    """λ: weight of the squared entries of cores and factors; chosen by finding hidden tags."""
+    smoothness: float = 5.0
+    """μ: weight of the three graph terms; chosen by finding hidden tags."""
     neighbours: int = 20
-    """k"""
+    """Images and users that each is linked with, inside its cluster."""
     links_per_tag: int = 10
-    """lt"""
+    """Strongest affinities kept a tag."""
     cooccurrence_weight: float = 0.9
-    """a1"""
+    """a₁ of the tag affinity; 0.9 in the original."""
     taxonomy_weight: float = 0.1
-    """a2"""
+    """a₂ of the tag affinity; 0.1 in the original."""
     loss: Literal["posts", "full"] = "posts"
-    """loss"""
+    """Fit the tags of each image at its owner only, or every cell of the tensor, mostly zeros."""
     collapse: Literal["owner", "sum"] = "owner"
-    """collapse"""
+    """Read the tensor at the image's owner, or summed over the users its cluster meets there."""
     prior_weight: float = 0.1
-    """pw"""
+    """What a tag's share of all images adds to its score, for sub-tensors that know nothing."""
     max_sweeps: int = 20
-    """ms"""
+    """Times that cores and factors are improved in turn, at most."""
     tolerance: float = 1e-3
-    """tol"""
+    """Relative fall of the objective that ends the sweeps."""
     unit_features: bool = True
-    """uf"""
+    """Scale the features of each image to length 1 before comparing them."""
+
+    def __post_init__(self) -> None:
+        clusters = ("tag_clusters", "image_clusters", "user_clusters")
+        counts = ("tag_rank", "image_rank", "user_rank", "neighbours", "links_per_tag")
+        for name in (*clusters, *counts, "max_sweeps"):
+            value = getattr(self, name)
+            require(
+                value is None or value >= 1,
+                f"{self.name} setting {name} is {value}; it must be at least 1",
+            )
+        weights = ("smoothness", "prior_weight", "cooccurrence_weight", "taxonomy_weight")
+        for name in (*weights, "tolerance", "cluster_sweeps"):
+            value = getattr(self, name)
+            require(value >= 0, f"{self.name} setting {name} is {value}; it must not be negative")
+        require(self.ridge > 0, f"{self.name} setting ridge is {self.ridge}; it must be above 0")
+        require(
+            0 <= self.block_share < 1,
+            f"{self.name} setting block_share is {self.block_share}; it must be below 1, from 0 up",
+        )
 
     def fit(self, collection: Collection, *, engine: Engine, rng: np.random.Generator) -> FittedTTC:
         """Cluster tags, images and users; complete the sub-tensors that they cut out."""
@@ -97,32 +112,55 @@ class TTC1:
         profiles = owner_profiles(collection, engine=engine)
         clusters = self._clusters(collection, tags, profiles, engine=engine, rng=rng)
         layout = Layout.of(clusters, collection.owner)
-        t1 = time.perf_counter()
-        graphs = self._graphs(collection, layout, profiles, engine=engine)
-        logger.info("clusters %.1f graphs %.1f", t1 - began, time.perf_counter() - t1)
-        parts = tuple(sparse.csr_array(tags[:, rows]) for rows in layout.tag_rows)
-        job = _Job(self, layout, graphs, parts, collection.owner, int(rng.integers(2**31)))
-        made = _together(job, collection, engine) if self.shares_factors else _apart(job, collection, engine)
-        logger.info("done %.1f", time.perf_counter() - began)
-        share = images_with_each_tag(collection, engine) / collection.n_images
-        return FittedTTC(
-            collection=collection,
-            shares_factors=self.shares_factors,
-            tag_cluster=clusters.tag,
-            image_cluster=clusters.image,
-            user_cluster=clusters.user,
-            image_centres=clusters.image_centres,
-            pair_of_clusters=layout.pair_table(),
-            prior=self.prior_weight * share,
-            ridge=self.ridge,
-            smoothness=self.smoothness,
-            neighbours=self.neighbours,
-            unit_features=self.unit_features,
-            sums_users=self.collapse == "sum",
-            **made,
+        clustered = time.perf_counter()
+        job = Job(
+            layout=layout,
+            graphs=self._graphs(collection, layout, profiles, engine=engine),
+            tags=tuple(sparse.csr_array(tags[:, rows]) for rows in layout.tag_rows),
+            owner=collection.owner,
+            n_owners=collection.n_owners,
+            ranks=(self.tag_rank, self.image_rank, self.user_rank),
+            weights=Weights(self.ridge, self.smoothness, self.loss, self._threads(engine)),
+            max_sweeps=self.max_sweeps,
+            tolerance=self.tolerance,
+            seed=int(rng.integers(2**31)),
+        )
+        linked = time.perf_counter()
+        made = complete_together(job) if self.shares_factors else complete_apart(job, engine=engine)
+        logger.info(
+            "%s: %d tag clusters x %d pairs of image and user clusters; clusters %.1f s, graphs "
+            "%.1f s, completion %.1f s, objective %.6g",
+            self.name,
+            job.n_clusters,
+            layout.n_pairs,
+            clustered - began,
+            linked - clustered,
+            time.perf_counter() - linked,
+            made.objective,
+        )
+        return self._fitted(collection, layout, made, engine)
+
+    def cluster_counts(self, collection: Collection) -> ClusterCounts:
+        """Return how many clusters of each kind a collection gets."""
+        return ClusterCounts(
+            self.tag_clusters or _by_size(collection.n_tags, LARGE.tags, LARGE_SIZE.tags),
+            self.image_clusters or _by_size(collection.n_images, LARGE.images, LARGE_SIZE.images),
+            self.user_clusters or _by_size(collection.n_owners, LARGE.users, LARGE_SIZE.users),
         )
 
-    def _clusters(self, collection, tags, profiles, *, engine, rng) -> TriClusters:
+    def _threads(self, engine: Engine) -> int:
+        """Return the threads of one completion: all where there is one, else the engine's job."""
+        return engine.threads if self.shares_factors else 1
+
+    def _clusters(
+        self,
+        collection: Collection,
+        tags: SparseRows,
+        profiles: SparseRows,
+        *,
+        engine: Engine,
+        rng: np.random.Generator,
+    ) -> TriClusters:
         return tricluster(
             collection,
             tags,
@@ -136,15 +174,9 @@ class TTC1:
             rng=rng,
         )
 
-    def cluster_counts(self, collection: Collection) -> ClusterCounts:
-        auto = lambda n, per, most: max(1, min(most, round(n / per)))
-        return ClusterCounts(
-            self.tag_clusters or auto(collection.n_tags, 500, 10),
-            self.image_clusters or auto(collection.n_images, 2000, 40),
-            self.user_clusters or auto(collection.n_owners, 1000, 12),
-        )
-
-    def _graphs(self, collection, layout, profiles, *, engine) -> Graphs:
+    def _graphs(
+        self, collection: Collection, layout: Layout, profiles: SparseRows, *, engine: Engine
+    ) -> Graphs:
         affinity = collection_affinity(
             collection,
             cooccurrence_weight=self.cooccurrence_weight,
@@ -153,106 +185,56 @@ class TTC1:
             engine=engine,
         )
         by_pair = self.loss == "posts" and not self.shares_factors
-        groups = layout.image_rows
-        if by_pair:
-            groups = tuple(np.flatnonzero(layout.image_pair == n) for n in range(layout.n_pairs))
         return build_graphs(
-            collection, layout, affinity, profiles, groups,
-            neighbours=self.neighbours, unit_features=self.unit_features, engine=engine,
+            collection,
+            layout,
+            affinity,
+            profiles,
+            layout.images_of_pairs() if by_pair else layout.image_rows,
+            neighbours=self.neighbours,
+            unit_features=self.unit_features,
+            engine=engine,
+        )
+
+    def _fitted(
+        self, collection: Collection, layout: Layout, made: Completed, engine: Engine
+    ) -> FittedTTC:
+        share = images_with_each_tag(collection, engine) / collection.n_images
+        return FittedTTC(
+            collection=collection,
+            shares_factors=self.shares_factors,
+            tag_cluster=layout.clusters.tag,
+            image_cluster=layout.clusters.image,
+            user_cluster=layout.clusters.user,
+            image_centres=layout.clusters.image_centres,
+            pair_of_clusters=layout.pair_table(),
+            tag_factors=made.tag_factors,
+            image_factors=made.image_factors,
+            user_key=made.user_key,
+            user_factors=made.user_factors,
+            mean_user=made.mean_user,
+            n_users=made.n_users,
+            cores=made.cores,
+            prior=self.prior_weight * share,
+            ridge=self.ridge,
+            smoothness=self.smoothness,
+            neighbours=self.neighbours,
+            unit_features=self.unit_features,
+            sums_users=self.collapse == "sum",
+            objective=made.objective,
         )
 
 
 @dataclass(frozen=True)
 class TTC2(TTC1):
+    """Settings of TTC2, the same as those of TTC1."""
+
     name: ClassVar[str] = "ttc2"
     summary: ClassVar[str] = "Tri-clustered sub-tensors, completed together with shared factors."
+    fitted_type: ClassVar[type[FittedTTC]] = FittedTTC
     shares_factors: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    settings: TTC1
-    layout: Layout
-    graphs: Graphs
-    tags: tuple[SparseRows, ...]
-    owner: IntArray
-    seed: int
-
-    @property
-    def ranks(self):
-        s = self.settings
-        return (s.tag_rank, s.image_rank, s.user_rank)
-
-
-def _together(job, collection, engine):
-    s, layout = job.settings, job.layout
-    known = all_sub_tensors(layout, job.graphs, job.tags, job.owner, loss=s.loss)
-    rng = np.random.default_rng(job.seed)
-    def run(_):
-        start = warm_start(known, ranks=job.ranks, rng=rng)
-        return start
-    [start] = run_parts(run, [slice(0, 1)], 1)
-    weights = Weights(s.ridge, s.smoothness, s.loss, engine.threads)
-    fit = complete(known, start, weights, max_sweeps=s.max_sweeps, tolerance=s.tolerance)
-    logger.info("objectives %s", fit.objectives)
-    f = fit.factors
-    tag_factors = np.zeros((1, collection.n_tags, s.tag_rank))
-    for rows, part in zip(layout.tag_rows, f.tags):
-        tag_factors[0, rows] = part
-    n_t = len(job.tags)
-    cores = f.cores.reshape(layout.n_pairs, -1, n_t, s.tag_rank).transpose(2, 0, 1, 3)
-    mean_user = np.zeros((1, layout.n_pairs, s.user_rank))
-    n_users = np.zeros(layout.n_pairs, np.int64)
-    for pair in range(layout.n_pairs):
-        users = np.unique(known.owner[known.posts(pair)])
-        mean_user[0, pair] = f.users[users].mean(axis=0)
-        n_users[pair] = len(users)
-    return dict(tag_factors=tag_factors, image_factors=f.images[None], user_key=np.arange(collection.n_owners+1),
-        user_factors=f.users[None], mean_user=mean_user, n_users=n_users, cores=np.ascontiguousarray(cores), objective=fit.objectives[-1])
-
-
-def _apart(job, collection, engine):
-    s, layout = job.settings, job.layout
-    n_t, n_p = len(job.tags), layout.n_pairs
-    key, n_users = np.unique(layout.image_pair * (collection.n_owners + 1) + job.owner), None
-    key_pair = key // (collection.n_owners + 1)
-    n_users = np.bincount(key_pair, minlength=n_p)
-    key_starts = np.concatenate([[0], np.cumsum(n_users)])
-    tag_factors = np.zeros((n_p, collection.n_tags, s.tag_rank))
-    image_factors = np.zeros((n_t, collection.n_images, s.image_rank))
-    user_factors = np.zeros((n_t, len(key), s.user_rank))
-    mean_user = np.zeros((n_t, n_p, s.user_rank))
-    cores = np.zeros((n_t, n_p, s.user_rank * s.image_rank, s.tag_rank))
-    total = 0.0
-    blocks = row_blocks(n_t * n_p, SUB_TENSORS_PER_BLOCK)
-    number = 0
-    for part in engine.map(complete_sub_tensors, blocks, job):
-        for fit, images, users in part:
-            cluster, pair = divmod(number, n_p)
-            f = fit.factors
-            own = np.flatnonzero(layout.image_pair == pair)
-            owners = np.unique(job.owner[own])
-            tag_factors[pair, layout.tag_rows[cluster]] = f.tags[0]
-            image_factors[cluster, own] = f.images[np.searchsorted(images, own)]
-            e = f.users[np.searchsorted(users, owners)]
-            user_factors[cluster, key_starts[pair]:key_starts[pair + 1]] = e
-            mean_user[cluster, pair] = e.mean(axis=0)
-            cores[cluster, pair] = f.cores[0]
-            total += fit.objectives[-1]
-            number += 1
-    return dict(tag_factors=tag_factors, image_factors=image_factors, user_key=key, user_factors=user_factors,
-        mean_user=mean_user, n_users=n_users, cores=cores, objective=total)
-
-
-def complete_sub_tensors(block: Block, job: _Job):
-    return run_parts(lambda part: [_one(number, job) for number in range(part.start, part.stop)], [block], 1)[0]
-
-
-def _one(number, job):
-    s = job.settings
-    cluster, pair = divmod(number, job.layout.n_pairs)
-    known, images, users = one_sub_tensor(job.layout, job.graphs, job.tags, job.owner, cluster, pair, loss=s.loss)
-    rng = np.random.default_rng([job.seed, number])
-    start = warm_start(known, ranks=job.ranks, rng=rng)
-    fit = complete(known, start, Weights(s.ridge, s.smoothness, s.loss), max_sweeps=s.max_sweeps, tolerance=s.tolerance)
-    return fit, images, users
+def _by_size(members: int, most: int, size: int) -> int:
+    """Return the clusters of so many members: ``most`` at ``size``, falling with the root."""
+    return max(1, min(most, round(most * math.sqrt(members / size))))

@@ -1,4 +1,4 @@
-"""What tri-clustered tensor completion learned: factors of sub-tensors, and how to score by them."""
+"""What tri-clustered tensor completion learned: the factors of its sub-tensors."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,6 @@ from sugartag.anchors.units import position_in
 from sugartag.collection.model import Collection, Rows
 from sugartag.errors import CollectionError
 from sugartag.features.normalise import visual_rows
-from sugartag.linalg.distances import unit_rows
 from sugartag.linalg.neighbours import nearest_rows
 
 
@@ -76,9 +75,10 @@ class FittedTTC:
         if strangers_only:
             stranger = rows.owner < self.collection.nobody
             settled &= ~stranger
-        pair = self._pairs(rows, settled)
+        features = self._features(rows)
+        pair = self._pairs(rows, features)
         users = self._users(rows, pair, stranger)
-        images = self._images(rows, pair, users, settled, stranger)
+        images = self._images(rows, features, pair, users, settled, stranger)
         made = np.tile(self.prior.astype(np.float32), (len(rows), 1))
         for number in np.unique(pair[pair < self.n_pairs]):
             chosen = np.flatnonzero(pair == number)
@@ -95,12 +95,11 @@ class FittedTTC:
         """How many clusters the tags are in."""
         return len(self.cores)
 
-    def _pairs(self, rows: Rows, settled: BoolArray) -> IntArray:
+    def _pairs(self, rows: Rows, features: FloatArray) -> IntArray:
         """Return the pair of each image: the one it was fitted in, or the nearest of its owner's.
 
         An image of nobody, or of an owner whose cluster has no image, may be in any pair.
         """
-        features = self._features(rows)
         pair = np.full(len(rows), self.n_pairs)
         fitted = np.flatnonzero(rows.position < self.collection.n_images)
         at = rows.position[fitted]
@@ -152,6 +151,7 @@ class FittedTTC:
     def _images(
         self,
         rows: Rows,
+        features: FloatArray,
         pair: IntArray,
         users: FloatArray,
         settled: BoolArray,
@@ -160,35 +160,36 @@ class FittedTTC:
         """Return (1 or tag clusters) x images x image rank, folded in where not fitted."""
         n_images = self.collection.n_images
         made = self.image_factors[:, np.minimum(rows.position, n_images - 1)]
-        features = self._features(rows)
         for number in np.unique(pair[~settled & (pair < self.n_pairs)]):
             chosen = np.flatnonzero(~settled & (pair == number))
-            near = self._near(features[chosen], rows, chosen, number, stranger[chosen])
+            barred = np.where(stranger, rows.owner, self.collection.nobody)[chosen]
+            near = self._near(features[chosen], barred, number)
             made[:, chosen] = self._folded_in(number, rows, chosen, users[:, chosen], near)
         return made
 
-    def _near(
-        self, features: FloatArray, rows: Rows, chosen: IntArray, pair: int, stranger: BoolArray
-    ) -> FloatArray:
-        """Return the mean factors of the fitted images nearest each; NaN where there is none."""
+    def _near(self, features: FloatArray, barred: IntArray, pair: int) -> FloatArray:
+        """Return the mean factors of the fitted images nearest each; 0 where there is none.
+
+        Images of the ``barred`` owner are passed over; those of nobody never are.
+        """
         images = self._companions(pair)
-        everybody = np.arange(self.collection.n_images)[images] + self.collection.nobody + 1
-        owners = self.collection.owner[images]
-        labels = np.where(owners == self.collection.nobody, everybody, owners)
-        compared = _comparable(self.collection.features_at(images), self.unit_features)
+        owner = self.collection.owner[images]
+        nobody = self.collection.nobody
         found = nearest_rows(
-            _comparable(rows.features[chosen], self.unit_features),
-            [compared],
+            features.astype(np.float32),
+            [
+                visual_rows(self.collection.features_at(images), self.unit_features).astype(
+                    np.float32
+                )
+            ],
             self.neighbours,
-            query_labels=np.where(stranger, rows.owner[chosen], self.collection.nobody),
-            row_labels=labels,
+            query_labels=barred,
+            row_labels=np.where(owner == nobody, nobody + 1, owner),
         )
-        is_there = np.isfinite(found.distance)
         factors = self.image_factors[:, images]
         padded = np.concatenate([factors, np.zeros_like(factors[:, :1])], axis=1)
-        total = padded[:, found.index].sum(axis=2)
-        count = np.count_nonzero(is_there, axis=1)
-        mean: FloatArray = total / np.maximum(count, 1)[:, None]
+        n_found = np.count_nonzero(np.isfinite(found.distance), axis=1)
+        mean: FloatArray = padded[:, found.index].sum(axis=2) / np.maximum(n_found, 1)[:, None]
         return mean
 
     def _companions(self, pair: int) -> IntArray:
@@ -252,7 +253,3 @@ class FittedTTC:
                 f"not {wanted}; describe both with the same model"
             )
         return visual_rows(rows.features, self.unit_features)
-
-
-def _comparable(features: FloatArray, unit_features: bool) -> FloatArray:
-    return unit_rows(features) if unit_features else features

@@ -1,5 +1,6 @@
 """A collection cut into sub-tensors, each with the graphs of its tags, images and users."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,15 +38,23 @@ class Layout:
     def of(cls, clusters: TriClusters, owner: IntArray) -> "Layout":
         """Find the pairs of the images."""
         n_users = int(clusters.user.max()) + 1
-        found, pair = np.unique(clusters.image * n_users + clusters.user[owner], return_inverse=True)
+        found, pair = np.unique(
+            clusters.image * n_users + clusters.user[owner], return_inverse=True
+        )
         labels = (clusters.tag, clusters.image, clusters.user)
-        members = (tuple(np.flatnonzero(label == n) for n in range(label.max() + 1)) for label in labels)
+        members = (
+            tuple(np.flatnonzero(label == n) for n in range(label.max() + 1)) for label in labels
+        )
         return cls(clusters, pair, found // n_users, found % n_users, *members)
 
     @property
     def n_pairs(self) -> int:
         """How many pairs there are."""
         return len(self.pair_image_cluster)
+
+    def images_of_pairs(self) -> tuple[IntArray, ...]:
+        """Return the images of each pair."""
+        return tuple(np.flatnonzero(self.image_pair == pair) for pair in range(self.n_pairs))
 
     def pair_table(self) -> IntArray:
         """Return image clusters x user clusters: the pair, the number of pairs where none is."""
@@ -81,9 +90,13 @@ def build_graphs(
     shared = (collection, groups, neighbours, unit_features)
     images = engine.map(link_images, row_blocks(len(groups), 1), *shared)
     return Graphs(
-        tags=tuple(GraphSylvester.of(laplacian(_within(affinity, rows))) for rows in layout.tag_rows),
+        tags=tuple(
+            GraphSylvester.of(laplacian(_within(affinity, rows))) for rows in layout.tag_rows
+        ),
         images=tuple(images),
-        users=tuple(_user_affinity(collection, profiles, rows, neighbours) for rows in layout.user_rows),
+        users=tuple(
+            _user_affinity(collection, profiles, rows, neighbours) for rows in layout.user_rows
+        ),
     )
 
 
@@ -117,9 +130,10 @@ def _user_affinity(
         strict=False,
     )
     strongest = symmetrised(strongest_per_row(links, neighbours + 1))
-    # Nobody, always last, is linked with no one.
-    strongest.resize(len(users), len(users))
-    return strongest
+    # Nobody, who stands last, is linked with no one.
+    ends = np.pad(strongest.indptr, (0, len(users) - len(owners)), mode="edge")
+    whole = (len(users), len(users))
+    return sparse.csr_array((strongest.data, strongest.indices, ends), shape=whole)
 
 
 def _within(affinity: SparseRows, rows: IntArray) -> SparseRows:
@@ -143,7 +157,8 @@ def one_sub_tensor(
     """
     posts = np.flatnonzero(layout.image_pair == pair)
     members = layout.user_rows[layout.pair_user_cluster[pair]]
-    images, users = posts, np.unique(owner[posts])
+    images: IntArray = posts
+    users: IntArray = np.unique(owner[posts])
     graph = pair
     if loss == "full":
         graph = int(layout.pair_image_cluster[pair])
@@ -200,12 +215,12 @@ def _fitted_posts(tags: tuple[SparseRows, ...], posts: IntArray, loss: Loss) -> 
     """Return 1 for each post that is fitted: all of them, or those with a tag."""
     if loss == "full":
         return np.ones(len(posts))
-    n_tags = sum(np.diff(part.indptr) for part in tags)
+    n_tags = np.sum([np.diff(part.indptr) for part in tags], axis=0)
     fitted: FloatArray = (n_tags[posts] > 0).astype(np.float64)
     return fitted
 
 
-def _side_by_side(parts: "list[SparseRows] | tuple[SparseRows, ...]", rows: tuple[IntArray, ...]) -> SparseRows:
+def _side_by_side(parts: Sequence[SparseRows], rows: tuple[IntArray, ...]) -> SparseRows:
     """Return matrices of clusters as one over all members, in the members' own order."""
     whole = sparse.csr_array(sparse.block_diag(parts, format="csr"))
     order = np.argsort(np.concatenate(rows), kind="stable")

@@ -1,5 +1,6 @@
 """Sub-tensors completed by alternating steps, none of which raises the objective."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -105,96 +106,123 @@ def with_tags(known: SubTensors, factors: Factors, weights: Weights) -> Factors:
 
 def with_images(known: SubTensors, factors: Factors, weights: Weights) -> Factors:
     """Return the factors with better image factors; the best where every cell is fitted."""
-    rank = factors.images.shape[1]
     tag_side, tag_gram = projected(known, factors), tag_grams(factors)
-    target = np.zeros_like(factors.images)
-    curved = np.zeros((*factors.images.shape, rank)) if weights.loss == "posts" else None
-    shared = np.zeros((len(known.image_rows), rank, rank))
+    rank = factors.images.shape[1]
 
-    def sums(pair: int) -> tuple[FloatArray, FloatArray]:
+    def sums(pair: int) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return the targets of a pair's images, the Grams, and which image has which Gram."""
         posts = known.posts(pair)
-        users = factors.users[known.owner[posts]]
-        whole = core_gram(factors, pair, tag_gram)  # users, images, users, images
-        pulled = (tag_side[posts] @ factors.cores[pair].T).reshape(len(users), -1, rank)
+        owner, place = np.unique(known.owner[posts], return_inverse=True)
+        pulled = (tag_side[posts] @ factors.cores[pair].T).reshape(len(place), -1, rank)
+        target = np.einsum("nc,nci->ni", factors.users[known.owner[posts]], pulled)
+        whole = core_gram(factors, pair, tag_gram)  # users x images x users x images
         flat = whole.transpose(0, 2, 1, 3).reshape(-1, rank * rank)
         if weights.loss == "full":
-            products = cluster_gram(factors.users, known.user_rows[known.pair_user_cluster[pair]])
-            gram = products.reshape(1, -1) @ flat
-        else:
-            gram = _outer(users) @ flat * known.is_fitted[posts][:, None]
-        return np.einsum("nc,nci->ni", users, pulled), gram.reshape(-1, rank, rank)
+            rows = known.user_rows[known.pair_user_cluster[pair]]
+            gram = cluster_gram(factors.users, rows).reshape(1, -1) @ flat
+            return target, gram.reshape(1, rank, rank), place
+        gram = _outer(factors.users[owner]) @ flat
+        none = np.zeros((1, rank * rank))  # of posts that are not to be fitted
+        place = np.where(known.is_fitted[posts] > 0, place, len(owner))
+        return target, np.vstack([gram, none]).reshape(-1, rank, rank), place
 
-    for pair, (pull, gram) in enumerate(of_each(sums, known.n_pairs, threads=weights.threads)):
-        image = known.image[known.posts(pair)]
-        target[image] = pull
-        if curved is not None:
-            curved[image] = gram
-        else:
-            shared[known.pair_image_cluster[pair]] += gram[0]
-    if curved is not None:
-        made = bounded_step(known.image_laplacian, curved, target, factors.images, weights)
+    if weights.loss == "full":
+        found = of_each(sums, known.n_pairs, threads=weights.threads)
+        made = _best_images(known, factors, weights, found)
     else:
-        graphs, rows = known.image_graphs, known.image_rows
-        made = _exact_step(graphs, rows, shared, target, factors.images, weights)
+        made = _bounded_images(known, factors, weights, sums)
     return replace(factors, images=made)
+
+
+def _bounded_images(
+    known: SubTensors,
+    factors: Factors,
+    weights: Weights,
+    sums: Callable[[int], tuple[FloatArray, FloatArray, IntArray]],
+) -> FloatArray:
+    pull = _pull(known.image_laplacian, factors.images)
+
+    def improve(pair: int) -> FloatArray:
+        target, grams, place = sums(pair)
+        goal = target + weights.smoothness * pull[known.image[known.posts(pair)]]
+        # Images of one owner share their Gram, so its inverse pays; it is well conditioned.
+        inverse = np.linalg.inv(_bounded(grams, weights))
+        rows: FloatArray = np.matmul(inverse[place], goal[:, :, None])[:, :, 0]
+        return rows
+
+    made = factors.images.copy()
+    for pair, rows in enumerate(of_each(improve, known.n_pairs, threads=weights.threads)):
+        made[known.image[known.posts(pair)]] = rows
+    return made
+
+
+def _best_images(
+    known: SubTensors,
+    factors: Factors,
+    weights: Weights,
+    found: list[tuple[FloatArray, FloatArray, IntArray]],
+) -> FloatArray:
+    target = np.zeros_like(factors.images)
+    grams = np.zeros((len(known.image_rows), *(factors.images.shape[1],) * 2))
+    for pair, (pulled, gram, _) in enumerate(found):
+        target[known.image[known.posts(pair)]] = pulled
+        grams[known.pair_image_cluster[pair]] += gram[0]
+    graphs, rows = known.image_graphs, known.image_rows
+    return _exact_step(graphs, rows, grams, target, factors.images, weights)
 
 
 def with_users(known: SubTensors, factors: Factors, weights: Weights) -> Factors:
     """Return the factors with better user factors; the best where every cell is fitted."""
-    rank, image_rank = factors.users.shape[1], factors.images.shape[1]
     tag_side, tag_gram = projected(known, factors), tag_grams(factors)
-    target = np.zeros_like(factors.users)
-    curved = np.zeros((*factors.users.shape, rank))
-    shared = np.zeros((len(known.user_rows), rank, rank))
+    rank, image_rank = factors.users.shape[1], factors.images.shape[1]
+    is_full = weights.loss == "full"
 
     def sums(pair: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the users of a pair, their targets and Grams; one Gram where all share it."""
         posts = known.posts(pair)
-        users, place = np.unique(known.owner[posts], return_inverse=True)
+        owner, place = np.unique(known.owner[posts], return_inverse=True)
         images = factors.images[known.image[posts]]
-        flat = core_gram(factors, pair, tag_gram).transpose(1, 3, 0, 2).reshape(-1, rank * rank)
-        pulled = (tag_side[posts] @ factors.cores[pair].T).reshape(len(images), rank, image_rank)
-        pull = _summed(np.einsum("nci,ni->nc", pulled, images), place, len(users))
-        if weights.loss == "full":
+        pulled = (tag_side[posts] @ factors.cores[pair].T).reshape(-1, rank, image_rank)
+        target = _summed(np.einsum("nci,ni->nc", pulled, images), place, len(owner))
+        whole = core_gram(factors, pair, tag_gram)  # users x images x users x images
+        flat = whole.transpose(1, 3, 0, 2).reshape(-1, rank * rank)
+        if is_full:
             rows = known.image_rows[known.pair_image_cluster[pair]]
             gram = cluster_gram(factors.images, rows).reshape(1, -1) @ flat
         else:
-            outer = _outer(images) * known.is_fitted[posts][:, None]
-            gram = _summed(outer, place, len(users)) @ flat
-        return users, pull, gram.reshape(-1, rank, rank)
+            fitted = images * known.is_fitted[posts][:, None]
+            gram = _summed(_outer(fitted), place, len(owner)) @ flat
+        return owner, target, gram.reshape(-1, rank, rank)
 
-    for pair, (users, pull, gram) in enumerate(
+    target = np.zeros_like(factors.users)
+    grams = np.zeros((len(known.user_rows) if is_full else len(target), rank, rank))
+    for pair, (owner, pulled, gram) in enumerate(
         of_each(sums, known.n_pairs, threads=weights.threads)
     ):
-        target[users] += pull
-        if weights.loss == "full":
-            shared[known.pair_user_cluster[pair]] += gram[0]
-        else:
-            curved[users] += gram
-    if weights.loss == "posts":
-        made = bounded_step(known.user_laplacian, curved, target, factors.users, weights)
-    else:
+        target[owner] += pulled
+        grams[[known.pair_user_cluster[pair]] if is_full else owner] += gram
+    if is_full:
         graphs, rows = known.user_graphs, known.user_rows
-        made = _exact_step(graphs, rows, shared, target, factors.users, weights)
+        made = _exact_step(graphs, rows, grams, target, factors.users, weights)
+    else:
+        goal = target + weights.smoothness * _pull(known.user_laplacian, factors.users)
+        made = np.linalg.solve(_bounded(grams, weights), goal[:, :, None])[:, :, 0]
     return replace(factors, users=made)
 
 
-def bounded_step(
-    laplacian: SparseRows,
-    grams: FloatArray,
-    target: FloatArray,
-    current: FloatArray,
-    weights: Weights,
-) -> FloatArray:
-    """Return rows that minimise a bound on the objective, each by itself.
+def _pull(laplacian: SparseRows, current: FloatArray) -> FloatArray:
+    """Return where the graph draws rows that each minimise a bound on the objective.
 
     The Laplacian is at most twice the identity, so the graph term is below the parabola of that
     curvature through the current rows: (G_i + (ridge + 2 g) I) f_i = t_i + g (2 F - L F)_i.
     """
-    pull = LARGEST_EIGENVALUE * current - laplacian @ current
+    pull: FloatArray = LARGEST_EIGENVALUE * current - laplacian @ current
+    return pull
+
+
+def _bounded(grams: FloatArray, weights: Weights) -> FloatArray:
     curvature = weights.ridge + LARGEST_EIGENVALUE * weights.smoothness
-    system = grams + curvature * np.eye(current.shape[1])
-    goal = target + weights.smoothness * pull
-    return np.linalg.solve(system, goal[:, :, None])[:, :, 0]
+    return grams + curvature * np.eye(grams.shape[1])
 
 
 def _exact_step(

@@ -60,6 +60,12 @@ class FittedVoters:
             self._index()
         return self
 
+    def sharing_index_of(self, other: "FittedVoters") -> Self:
+        """Take over the index of another that searches the same images, and return itself."""
+        if self.search == "usearch":
+            self.__dict__["_built_index"] = other._index()
+        return self
+
     def voters_of(self, rows: Rows, *, strangers_only: bool = False) -> SparseRows:
         """Return images x voting images: the distance of each, in the order from the nearest on.
 
