@@ -173,7 +173,8 @@ def test_the_collection_is_whole_and_its_pictures_are_there(run):
 def test_the_run_says_what_it_does(run):
     imported, *measured, fitting = run.said
 
-    assert imported.startswith("imported 2,0")
+    n_images = open_collection(run.folder / "collection").n_images
+    assert imported.startswith(f"imported {n_images:,} drawings by ")
     assert [line.partition(": MAP")[0] for line in measured] == [one.label for one in CONTESTANTS]
     assert fitting.startswith("fitting ")
 

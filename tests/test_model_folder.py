@@ -298,6 +298,17 @@ def test_indices_out_of_range_are_refused_even_if_the_manifest_vouches_for_them(
     refused(folder)
 
 
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [("neighbours", "20"), ("neighbours", 20.5), ("unit_features", 1), ("own_weight", "much")],
+)
+def test_a_value_of_another_type_than_the_code_says_is_refused(field, wrong, tmp_path):
+    folder = saved(WITH_COLLECTION, tmp_path / "model")
+    edit_manifest(folder, lambda manifest: manifest["state"]["fitted"].update({field: wrong}))
+
+    assert "manifest.json is damaged" in refused(folder)
+
+
 def places_in(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the way to every value of a manifest, to three only of many that are alike."""
     if path:

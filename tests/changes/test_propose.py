@@ -119,6 +119,15 @@ def test_a_verdict_follows_from_the_chance_and_the_thresholds(threshold, collect
         assert (chance >= threshold) == (one.action != "doubt")
 
 
+def test_a_tag_is_added_from_exactly_the_threshold_on(collection):
+    given = collection.tags_of(slice(0, collection.n_images)).toarray() > 0
+    highest = chances(collection)[0][~given].max()
+    above = np.nextafter(highest, np.float32(2))
+
+    assert pairs(proposed(collection, Thresholds(add=float(highest))), "add")
+    assert not pairs(proposed(collection, Thresholds(add=float(above))), "add")
+
+
 def test_scores_are_numbers_from_0_to_1():
     for one in planted_changes():
         assert type(one.score) is float

@@ -31,9 +31,12 @@ TINY = SugarTC(
     user_smoothness=0.2,
     prior_weight=0.05,
     ridge=0.02,
+    solver="exact",
     scoring="reconstruction",
 )
-SMALL = SugarTC(image_clusters=12, user_clusters=4, units_per_cluster=5, neighbours=5)
+SMALL = SugarTC(
+    image_clusters=12, user_clusters=4, units_per_cluster=5, neighbours=5, solver="exact"
+)
 BARE = replace(SMALL, scoring="reconstruction")
 VARIANTS = {
     "as set": TINY,
@@ -498,6 +501,8 @@ def test_the_defaults_are_the_papers():
         "user_smoothness": 0.05,
         "image_share": 0.8,
         "tolerance": 1e-5,
+        "solver": "multiplicative",
+        "scoring": "assignment",
     }
 
     assert {name: getattr(SugarTC(), name) for name in paper} == paper

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -200,7 +201,7 @@ def test_an_existing_target_is_refused_and_left_alone(aside, tmp_path):
 def written_before(target: Path) -> Path:
     """Write a folder as an earlier run would have."""
     target.mkdir()
-    (target / "manifest.json").touch()
+    (target / "manifest.json").write_text('{"format": "sugartag-test/1"}')
     return target
 
 
@@ -225,10 +226,11 @@ def test_an_error_leaves_the_folder_that_was_to_be_replaced(tmp_path):
     assert names(tmp_path) == {"photos"}
 
 
-def test_a_folder_that_holds_other_things_is_never_replaced(tmp_path):
+@pytest.mark.parametrize("name", ["beach.jpg", "manifest.json"])
+def test_a_folder_that_holds_other_things_is_never_replaced(name, tmp_path):
     target = tmp_path / "holidays"
     target.mkdir()
-    (target / "beach.jpg").touch()
+    (target / name).write_text('{"format": "of another program"}')
 
     with (
         pytest.raises(StorageError, match="not a folder that sugartag wrote"),
@@ -236,7 +238,7 @@ def test_a_folder_that_holds_other_things_is_never_replaced(tmp_path):
     ):
         pytest.fail("the block must not begin")
 
-    assert names(target) == {"beach.jpg"}
+    assert names(target) == {name}
 
 
 def test_what_a_link_leads_to_is_never_replaced(tmp_path):
@@ -261,6 +263,26 @@ def test_a_file_is_replaced_when_asked(tmp_path):
         assert target.read_text() == "old"
 
     assert target.read_text() == "new"
+
+
+def test_an_empty_folder_is_replaced_when_asked(tmp_path):
+    (tmp_path / "photos").mkdir()
+
+    with folder_aside(tmp_path / "photos", overwrite=True) as partial:
+        (partial / "new.txt").touch()
+
+    assert names(tmp_path / "photos") == {"new.txt"}
+
+
+@pytest.mark.parametrize("aside", [folder_aside, file_aside])
+def test_a_disk_that_fails_is_told_with_the_target(aside, tmp_path):
+    with (
+        pytest.raises(StorageError, match=r"cannot write .*photos: No space left"),
+        aside(tmp_path / "photos"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert names(tmp_path) == set()
 
 
 def test_a_folder_is_never_replaced_by_a_file(tmp_path):

@@ -172,4 +172,5 @@ def _block_prices(entries: Entries, modes: Modes, blocks: _Blocks, number: int) 
     for cluster in range(modes[USERS].n_clusters):
         rows = np.flatnonzero(user_label == cluster)
         met[rows] = counts[rows] @ mean[:, :, cluster].T
-    return np.subtract(lengths, 2.0 * met, dtype=np.float64)
+    by_owner: FloatArray = lengths - 2.0 * met
+    return by_owner
