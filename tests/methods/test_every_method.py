@@ -36,6 +36,8 @@ FLOORS: dict[str, tuple[float, float]] = {
     "original": (0.48, 0.51),
     "trvsc": (0.80, 0.85),
     "lr": (0.79, 0.84),
+    "nmc": (0.82, 0.87),
+    "lslr": (0.77, 0.82),
     "mrtf": (0.79, 0.84),
     "sugar-tc": (0.38, 0.61),
     "tag-vote": (0.61, 0.73),
@@ -49,6 +51,8 @@ WORKS_WITHOUT_FEATURES = {"original", "tag-prior"}
 WINNERS = [
     ("trvsc", "tag-vote"),
     ("lr", "tag-vote"),
+    ("nmc", "tag-vote"),
+    ("lslr", "tag-vote"),
     ("mrtf", "tag-vote"),
     ("sugar-tc", "tag-prior"),
     ("tag-vote", "tag-prior"),

@@ -65,4 +65,6 @@ def compare_scores(block: Block, fitted: Fitted, hidden: Hidden, injected: Injec
     best = top_tags(scores, TOP, allowed=~given).as_rows(scores.shape[1]).toarray()
     was_hidden = hidden.hidden_of(block).toarray() > 0
     was_injected = injected.injected_of(block).toarray() > 0
-    return _Pairs(scores[best], was_hidden[best], scores[given], ~was_injected[given])
+    # A wrong tag drawn at random may be one that was hidden, and so be right.
+    genuine = ~was_injected | was_hidden
+    return _Pairs(scores[best], was_hidden[best], scores[given], genuine[given])

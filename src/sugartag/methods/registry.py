@@ -6,8 +6,10 @@ from typing import Any
 
 from sugartag.errors import SettingsError
 from sugartag.methods.base import Method
+from sugartag.methods.locality import LocalLowRank
 from sugartag.methods.low_rank import LowRank
 from sugartag.methods.mrtf import RankingFactorisation
+from sugartag.methods.nonlinear import NonlinearCompletion
 from sugartag.methods.original import Original
 from sugartag.methods.settings import with_settings
 from sugartag.methods.sugar_tc import SugarTC
@@ -20,6 +22,8 @@ _METHOD_TYPES: tuple[type[Any], ...] = (
     Original,
     TRVSC,
     LowRank,
+    NonlinearCompletion,
+    LocalLowRank,
     RankingFactorisation,
     SugarTC,
     TagVote,
