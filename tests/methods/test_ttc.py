@@ -249,12 +249,13 @@ def test_several_clusters_work(method_type, collection):
 
 @METHODS
 def test_fitting_the_posts_beats_fitting_every_cell(method_type, collection):
-    posts, full = (
-        accuracy(scores_of(fitted(method_type(loss=loss), collection), collection), collection)
-        for loss in ("posts", "full")
-    )
+    posts = fitted(method_type(**QUICK), collection)
+    # Light weights, which suit the many zeros: the default ones would be unfair.
+    full = fitted(method_type(loss="full", ridge=0.01, smoothness=0.1, **QUICK), collection)
 
-    assert min(np.subtract(posts, full)) > 0.05
+    gain = np.subtract(*(accuracy(scores_of(m, collection), collection) for m in (posts, full)))
+
+    assert gain.min() > 0.1
 
 
 @METHODS

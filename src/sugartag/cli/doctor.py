@@ -7,7 +7,7 @@ import click
 
 from sugartag.cli.options import FOLDER
 
-EXTRAS = {"parquet": "pyarrow"}
+EXTRAS = {"parquet": "pyarrow", "search": "usearch", "implicit": "implicit"}
 """What each extra brings."""
 
 

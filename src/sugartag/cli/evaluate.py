@@ -29,7 +29,7 @@ from sugartag.evaluation.results import (
     results_table,
 )
 from sugartag.methods.base import Method
-from sugartag.methods.registry import METHODS, make_method
+from sugartag.methods.registry import METHODS, make_method, missing_package
 from sugartag.storage.arrays import MANIFEST
 from sugartag.storage.aside import file_aside, folder_aside
 
@@ -122,7 +122,7 @@ def command(**options: Any) -> None:
 
 def _methods(asked: _Asked) -> list[Method]:
     listed = [name.strip() for name in asked.methods.split(",") if name.strip()]
-    names = list(METHODS) if listed == [EVERY_METHOD] else list(dict.fromkeys(listed))
+    names = _every_method() if listed == [EVERY_METHOD] else list(dict.fromkeys(listed))
     if not names:
         raise SettingsError(f"--methods names none; choose of: {', '.join(METHODS)}, or all")
     unknown = [name for name in names if name not in METHODS]
@@ -133,6 +133,14 @@ def _methods(asked: _Asked) -> list[Method]:
         )
     settings = _settings(asked.settings, names)
     return [make_method(name, settings[name]) for name in names]
+
+
+def _every_method() -> list[str]:
+    """Return the methods that can run here, after saying which cannot."""
+    for name in METHODS:
+        if extra := missing_package(name):
+            click.echo(f"{name}: left out; pip install 'sugartag[{extra}]'", err=True)
+    return [name for name in METHODS if missing_package(name) is None]
 
 
 def _settings(texts: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:

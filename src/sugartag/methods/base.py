@@ -42,7 +42,8 @@ class Method(Protocol):
     summary: ClassVar[str]
     """What it does, in one sentence."""
     fitted_type: ClassVar[type[Any]]
-    """What :meth:`fit` returns."""
+    """What :meth:`fit` returns. A method that needs an optional package also has ``extra``, the
+    name of both the package and the extra that brings it."""
 
     def fit(self, collection: Collection, *, engine: Engine, rng: np.random.Generator) -> Fitted:
         """Learn from the collection. Neither the method nor the collection changes."""

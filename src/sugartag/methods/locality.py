@@ -138,8 +138,8 @@ class LocalLowRank:
     fitted_type: ClassVar[type[FittedLocalLowRank]] = FittedLocalLowRank
 
     cluster_size: int = 500
-    """n_k: images a cluster has on average; the original's number is not known. This and the
-    weights below were chosen by how well hidden tags are found."""
+    """n_k: images a cluster has on average; the original's number is not known. How this
+    and the weights below were chosen is told in docs/methods/lslr.md."""
     expectation_ridge: float = 1.0
     """Ridge of the regression that expects tags from features, for the partition."""
     unit_features: bool = True

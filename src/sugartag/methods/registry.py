@@ -2,10 +2,13 @@
 
 import difflib
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from sugartag.errors import SettingsError
 from sugartag.methods.base import Method
+from sugartag.methods.implicit_als import ImplicitALS
+from sugartag.methods.linear_probe import LinearProbe
 from sugartag.methods.locality import LocalLowRank
 from sugartag.methods.low_rank import LowRank
 from sugartag.methods.mrtf import RankingFactorisation
@@ -14,8 +17,10 @@ from sugartag.methods.original import Original
 from sugartag.methods.settings import with_settings
 from sugartag.methods.sugar_tc import SugarTC
 from sugartag.methods.tag_prior import TagPrior
+from sugartag.methods.tag_prop import TagProp
 from sugartag.methods.tag_vote import TagVote, TagVoteOwn
 from sugartag.methods.trvsc import TRVSC
+from sugartag.methods.ttc import TTC1, TTC2
 
 # The order of tables: what was given, the published methods, ours, then the peers.
 _METHOD_TYPES: tuple[type[Any], ...] = (
@@ -25,9 +30,14 @@ _METHOD_TYPES: tuple[type[Any], ...] = (
     NonlinearCompletion,
     LocalLowRank,
     RankingFactorisation,
+    TTC1,
+    TTC2,
     SugarTC,
     TagVote,
     TagVoteOwn,
+    TagProp,
+    LinearProbe,
+    ImplicitALS,
     TagPrior,
 )
 
@@ -38,6 +48,12 @@ METHODS: dict[str, type[Any]] = {method_type.name: method_type for method_type i
 def method_names() -> tuple[str, ...]:
     """Return the names of all methods, in the order of tables."""
     return tuple(METHODS)
+
+
+def missing_package(name: str) -> str | None:
+    """Return the extra that a method needs and that is not installed; None if it can run."""
+    extra: str | None = getattr(METHODS[name], "extra", None)
+    return extra if extra is not None and find_spec(extra) is None else None
 
 
 def make_method(name: str, settings: Mapping[str, Any] = {}) -> Method:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.linalg.sylvester import GraphSylvester
@@ -191,7 +192,7 @@ def with_users(known: SubTensors, factors: Factors, weights: Weights) -> Factors
             gram = cluster_gram(factors.images, rows).reshape(1, -1) @ flat
         else:
             fitted = images * known.is_fitted[posts][:, None]
-            gram = _summed(_outer(fitted), place, len(owner)) @ flat
+            gram = _summed(_outer(fitted) @ flat, place, len(owner))
         return owner, target, gram.reshape(-1, rank, rank)
 
     target = np.zeros_like(factors.users)
@@ -255,6 +256,7 @@ def _outer(rows: FloatArray) -> FloatArray:
 
 def _summed(rows: FloatArray, place: IntArray, count: int) -> FloatArray:
     """Return the sums of the rows of each place, added in the order of rows."""
-    sums = np.zeros((count, rows.shape[1]))
-    np.add.at(sums, place, rows)
+    shape = (count, len(place))
+    chosen = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))), shape=shape)
+    sums: FloatArray = chosen @ rows
     return sums

@@ -25,7 +25,7 @@ from sugartag.linalg.neighbours import Neighbours, nearest_rows
 ROWS_AT_ONCE = 16384
 """Images searched in one step."""
 EXACT_UP_TO = 200_000
-"""Images that ``auto`` searches exactly; beyond, an index takes less time."""
+"""Images that ``auto`` searches exactly: extrapolated, an index takes less time beyond."""
 
 _building = Lock()
 
