@@ -313,7 +313,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, monkeypatch):
         ("suggest model photos --out c.txt", "c.txt must end in one of: .csv, .jsonl, .parquet"),
         ("suggest model photos --out c", "c must end in one of: .csv, .jsonl, .parquet"),
         ("suggest model photos --out photos.csv/c.csv", "cannot write photos.csv/c.csv"),
-        ("suggest model bare --out c.csv", "these images have other features than those"),
+        ("suggest model bare --out c.csv", "these images have no feature numbers each"),
         ("suggest model photos --out c.csv --top -1", "top must not be negative, not -1"),
         ("suggest model photos --out c.csv --top many", "'many' is not a valid integer"),
         ("suggest model photos --out c.csv --add-from 2", "add must be from 0 to 1, not 2.0"),

@@ -137,7 +137,7 @@ def test_features_of_any_length_are_compared_by_direction_unless_asked(engine, r
 def test_images_described_by_another_model_are_refused(collection, engine, rng):
     model = LinearProbe().fit(collection, engine=engine, rng=rng)
 
-    with pytest.raises(CollectionError, match="none, not 48"):
+    with pytest.raises(CollectionError, match="have no feature numbers each, the model's have 48"):
         model.scores(without_features(collection).rows(slice(0, 2)))
 
 

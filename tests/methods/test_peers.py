@@ -196,9 +196,9 @@ def test_images_described_by_another_model_are_refused(collection, engine, rng):
     model = TagVote().fit(collection, engine=engine, rng=rng)
     rows = collection.rows(slice(0, 2))
 
-    with pytest.raises(CollectionError, match="5 an image, not 48"):
+    with pytest.raises(CollectionError, match="have 5 feature numbers each, the model's have 48"):
         model.scores(replace(rows, features=rows.features[:, :5]))
-    with pytest.raises(CollectionError, match="none, not 48"):
+    with pytest.raises(CollectionError, match="have no feature numbers"):
         model.scores(without_features(collection).rows(slice(0, 2)))
 
 

@@ -436,7 +436,7 @@ def test_images_described_by_another_model_are_refused(collection):
 
     with pytest.raises(CollectionError, match="have 7 feature numbers each, the model's have 48"):
         fitted_to_planted(SMALL).scores(replace(rows, features=np.ones((3, 7), np.float32)))
-    with pytest.raises(CollectionError, match="have none feature numbers"):
+    with pytest.raises(CollectionError, match="have no feature numbers"):
         fitted_to_planted(SMALL).scores(replace(rows, features=None))
 
 

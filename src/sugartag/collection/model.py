@@ -35,6 +35,16 @@ class Rows:
     def __len__(self) -> int:
         return len(self.owner)
 
+    def features_like(self, n_features: int) -> FloatArray:
+        """Return the features, or raise if a model's have another number of them an image."""
+        if self.features is None or self.features.shape[1] != n_features:
+            found = "no" if self.features is None else self.features.shape[1]
+            raise CollectionError(
+                f"these images have {found} feature numbers each, the model's have {n_features}; "
+                "describe both with the same model"
+            )
+        return self.features
+
 
 @dataclass(frozen=True, eq=False)
 class Shard:

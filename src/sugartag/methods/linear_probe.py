@@ -15,7 +15,6 @@ from scipy import linalg
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
-from sugartag.errors import CollectionError
 from sugartag.features.normalise import visual_rows
 from sugartag.methods.settings import require
 
@@ -114,16 +113,11 @@ class FittedLinearProbe:
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return how much likelier each tag is than on average; no neighbour is asked."""
-        if rows.features is None or rows.features.shape[1] != len(self.mean):
-            found = "none" if rows.features is None else f"{rows.features.shape[1]} an image"
-            raise CollectionError(
-                f"these images have other features than those the method was fitted on: {found}, "
-                f"not {len(self.mean)}; describe both with the same model"
-            )
+        features = rows.features_like(len(self.mean))
         found_scores = np.empty((len(rows), len(self.share)), dtype=np.float32)
         for start in range(0, len(rows), ROWS_AT_ONCE):
             part = slice(start, min(start + ROWS_AT_ONCE, len(rows)))
-            centred = visual_rows(rows.features[part], self.unit_features) - self.mean
+            centred = visual_rows(features[part], self.unit_features) - self.mean
             excess = centred @ self.weights
             if self.inverse is not None:
                 self._leave_out(rows, part, centred, excess)

@@ -16,7 +16,6 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine, row_blocks
-from sugartag.errors import CollectionError
 from sugartag.features.normalise import visual_rows
 from sugartag.linalg.factor_start import singular_start
 from sugartag.linalg.lle import reconstruction_weights
@@ -66,7 +65,7 @@ class FittedLocalLowRank:
         Images not fitted, those without tags and, with ``strangers_only``, those of known owners
         are put together from their neighbours, of whom none then has the same owner.
         """
-        self._require_features(rows)
+        rows.features_like(self.collection.n_features)
         cluster = self.partition.clusters_of(rows.features)
         seen = (rows.position < len(self.image_factors)) & (np.diff(rows.tags.indptr) > 0)
         if strangers_only:
@@ -118,15 +117,6 @@ class FittedLocalLowRank:
             row_labels=theirs,
         ).index
         return near, reconstruction_weights(queries, others, near, ridge=self.local_ridge)
-
-    def _require_features(self, rows: Rows) -> None:
-        wanted = self.collection.n_features
-        if rows.features is None or rows.features.shape[1] != wanted:
-            found = "none" if rows.features is None else str(rows.features.shape[1])
-            raise CollectionError(
-                f"these images have {found} feature numbers each, the model's have {wanted}; "
-                "describe both with the same model"
-            )
 
 
 @dataclass(frozen=True)

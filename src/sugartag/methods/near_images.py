@@ -13,7 +13,6 @@ import numpy as np
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
-from sugartag.errors import CollectionError
 from sugartag.linalg.distances import unit_rows
 from sugartag.linalg.knn_graph import KnnGraph, gaussian_links, knn_graph
 from sugartag.linalg.neighbours import nearest_rows
@@ -36,7 +35,7 @@ class NearImages:
         collection = self.collection
         owner = _separate_owners(collection)
         found = nearest_rows(
-            self._prepared(rows.features),
+            self._prepared(rows.features_like(self.collection.n_features)),
             self._searched(),
             self.neighbours,
             query_labels=_own_labels(rows, owner) if strangers_only else rows.position,
@@ -58,14 +57,7 @@ class NearImages:
         for block in self.collection.blocks():
             yield read_features(block, self.collection, self.unit_features)
 
-    def _prepared(self, features: FloatArray | None) -> FloatArray:
-        wanted = self.collection.n_features
-        if features is None or features.shape[1] != wanted:
-            found = "none" if features is None else f"{features.shape[1]} an image"
-            raise CollectionError(
-                f"these images have other features than those the method was fitted on: {found}, "
-                f"not {wanted}; describe both with the same model"
-            )
+    def _prepared(self, features: FloatArray) -> FloatArray:
         return unit_rows(features) if self.unit_features else features
 
 

@@ -15,7 +15,6 @@ from sugartag._typing import FloatArray, SparseRows
 from sugartag.anchors.clusters import sampled_features
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine, row_blocks
-from sugartag.errors import CollectionError
 from sugartag.linalg.factor_start import singular_start
 from sugartag.linalg.nystrom import NystromMap, median_width
 from sugartag.methods.nonlinear_convex import (
@@ -66,14 +65,8 @@ class FittedNonlinearCompletion:
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return the completed tags of each image; no image is asked, so none is a stranger."""
-        wanted = self.feature_map.nystrom.landmarks.shape[1]
-        if rows.features is None or rows.features.shape[1] != wanted:
-            found = "none" if rows.features is None else str(rows.features.shape[1])
-            raise CollectionError(
-                f"these images have {found} feature numbers each, the model's have {wanted}; "
-                "describe both with the same model"
-            )
-        mapped = self.feature_map.mapped(rows.features)
+        features = rows.features_like(self.feature_map.nystrom.landmarks.shape[1])
+        mapped = self.feature_map.mapped(features)
         images = ImageStep.of(self.factors, self.weights).images(rows.tags, mapped)
         if self.completed is None:
             return self.factors.predicted(images).astype(np.float32)

@@ -9,7 +9,6 @@ from scipy import sparse
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.assignment.assign import Assignment, reconstructed
 from sugartag.collection.model import Rows
-from sugartag.errors import CollectionError
 from sugartag.features.normalise import visual_rows
 from sugartag.graph.image_links import ImageLinker
 
@@ -55,14 +54,8 @@ class FittedSugarTC:
         return found.astype(np.float32)
 
     def _image_links(self, rows: Rows, *, strangers_only: bool) -> SparseRows:
-        wanted = self.linker.anchors.shape[1]
-        if rows.features is None or rows.features.shape[1] != wanted:
-            found = "none" if rows.features is None else str(rows.features.shape[1])
-            raise CollectionError(
-                f"these images have {found} feature numbers each, the model's have {wanted}; "
-                "describe both with the same model"
-            )
-        features = visual_rows(rows.features, self.unit_features)
+        known = rows.features_like(self.linker.anchors.shape[1])
+        features = visual_rows(known, self.unit_features)
         if not strangers_only:
             return self.linker.links(features)
         owner_of_anchor = np.append(self.anchor_user, np.iinfo(np.int64).max)[

@@ -9,7 +9,6 @@ from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.anchors.clusters import nearest_centres
 from sugartag.anchors.units import position_in
 from sugartag.collection.model import Collection, Rows
-from sugartag.errors import CollectionError
 from sugartag.features.normalise import visual_rows
 from sugartag.linalg.neighbours import nearest_rows
 
@@ -245,11 +244,4 @@ class FittedTTC:
         return found
 
     def _features(self, rows: Rows) -> FloatArray:
-        wanted = self.collection.n_features
-        if rows.features is None or rows.features.shape[1] != wanted:
-            found = "none" if rows.features is None else f"{rows.features.shape[1]} an image"
-            raise CollectionError(
-                f"these images have other features than those the method was fitted on: {found}, "
-                f"not {wanted}; describe both with the same model"
-            )
-        return visual_rows(rows.features, self.unit_features)
+        return visual_rows(rows.features_like(self.collection.n_features), self.unit_features)

@@ -187,10 +187,9 @@ def with_users(known: SubTensors, factors: Factors, weights: Weights) -> Factors
         target = _summed(np.einsum("nci,ni->nc", pulled, images), place, len(owner))
         whole = core_gram(factors, pair, tag_gram)  # users x images x users x images
         flat = whole.transpose(1, 3, 0, 2).reshape(-1, rank * rank)
-        gram: FloatArray
         if is_full:
             rows = known.image_rows[known.pair_image_cluster[pair]]
-            gram = cluster_gram(factors.images, rows).reshape(1, -1) @ flat
+            gram: FloatArray = cluster_gram(factors.images, rows).reshape(1, -1) @ flat
         else:
             fitted = images * known.is_fitted[posts][:, None]
             gram = _summed(_outer(fitted) @ flat, place, len(owner))

@@ -17,7 +17,6 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
-from sugartag.errors import CollectionError
 from sugartag.linalg.distances import unit_rows
 from sugartag.linalg.index import RowIndex, usearch_is_installed
 from sugartag.linalg.neighbours import Neighbours, nearest_rows
@@ -85,7 +84,10 @@ class FittedVoters:
         """Return the images nearest to each, itself and those it must not ask left out."""
         collection = self.collection
         owners = _voters(collection)
-        queries, count = self._prepared(rows.features), min(self.retrieved, collection.n_images)
+        queries, count = (
+            self._prepared(rows.features_like(self.collection.n_features)),
+            min(self.retrieved, collection.n_images),
+        )
         asking = _own_voters(rows, owners) if strangers_only else rows.position
         asked = owners if strangers_only else np.arange(collection.n_images)
         if self.search == "usearch":
@@ -104,16 +106,10 @@ class FittedVoters:
 
     def _features_by_block(self) -> Iterator[FloatArray]:
         for block in self.collection.blocks(ROWS_AT_ONCE):
-            yield self._prepared(self.collection.rows(block).features)
+            rows = self.collection.rows(block)
+            yield self._prepared(rows.features_like(self.collection.n_features))
 
-    def _prepared(self, features: FloatArray | None) -> FloatArray:
-        wanted = self.collection.n_features
-        if features is None or features.shape[1] != wanted:
-            found = "none" if features is None else f"{features.shape[1]} an image"
-            raise CollectionError(
-                f"these images have other features than those the method was fitted on: {found}, "
-                f"not {wanted}; describe both with the same model"
-            )
+    def _prepared(self, features: FloatArray) -> FloatArray:
         return unit_rows(features) if self.unit_features else features
 
 
