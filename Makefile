@@ -4,8 +4,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Extra data for measurements, if it is there; nothing depends on it.
-DATA ?= $(wildcard ../shared/data)
 
 .PHONY: demo test lint bench clean
 
@@ -13,7 +11,7 @@ demo: $(VENV)/installed
 	$(BIN)/sugartag demo --out demo-out
 
 test: $(VENV)/installed-for-tests lint
-	SUGARTAG_DATA="$(DATA)" $(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest $(TESTS)
 
 lint: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
