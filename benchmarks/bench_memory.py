@@ -5,6 +5,7 @@ is anonymous memory, which leaves out the pages of the mapped collection itself.
 """
 
 import argparse
+import dataclasses
 import json
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def main() -> None:
         "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
         "method": "sugar-tc",
-        "settings": SETTINGS,
+        "settings": dataclasses.asdict(make_method("sugar-tc", SETTINGS)),
         "sizes": sizes,
         "growth": growth,
     }
