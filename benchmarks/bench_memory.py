@@ -45,7 +45,12 @@ def main() -> None:
     print(f"{asked.images[0]:,} to {asked.images[-1]:,} images: {growth:+.1%}: {asked.out}")
 
 
-SETTINGS = {"image_clusters": 20, "user_clusters": 6, "anchor_reading": "image"}
+SETTINGS = {
+    "image_clusters": 20,
+    "user_clusters": 6,
+    "units_per_cluster": 10,
+    "anchor_reading": "image",
+}
 
 
 def _one_size(images: int) -> dict[str, float]:

@@ -44,7 +44,7 @@ N_PICTURES = 60
 PICTURES_PER_OWNER = 2
 PICTURES_PER_TAG = 3
 
-SMALL_TENSOR = {"image_clusters": 16, "user_clusters": 4}
+SMALL_TENSOR = {"image_clusters": 16, "user_clusters": 4, "units_per_cluster": 10}
 """Fewer anchors than the paper's 52 centres: these are 2,000 drawings, not 250,000 photographs."""
 
 

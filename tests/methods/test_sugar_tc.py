@@ -491,7 +491,6 @@ def test_the_defaults_are_the_papers():
     paper = {
         "image_clusters": 40,
         "user_clusters": 12,
-        "units_per_cluster": 10,
         "link_cutoff": 1e-4,
         "cooccurrence_weight": 0.9,
         "taxonomy_weight": 0.1,
@@ -506,3 +505,11 @@ def test_the_defaults_are_the_papers():
     }
 
     assert {name: getattr(SugarTC(), name) for name in paper} == paper
+
+
+@pytest.mark.parametrize(
+    ("n_images", "units"), [(247_849, 10), (52_000, 10), (51_999, 9), (20_000, 3), (600, 3)]
+)
+def test_large_collections_have_the_papers_units_and_small_ones_fewer(n_images, units):
+    assert SugarTC().units_at_each_centre(n_images) == units
+    assert SugarTC(units_per_cluster=7).units_at_each_centre(n_images) == 7

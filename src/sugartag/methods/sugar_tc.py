@@ -41,6 +41,10 @@ from sugartag.methods.sugar_tc_fitted import FittedSugarTC
 logger = logging.getLogger(__name__)
 
 BANDWIDTH_SAMPLE = 5_000
+IMAGES_PER_UNIT = 100
+"""Images that each anchor unit stands for at least, unless the settings say how many there are;
+477 in the paper."""
+FEWEST_PER_CENTRE, MOST_PER_CENTRE = 3, 10
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,9 @@ class SugarTC:
     """C_i: cluster centres of images; 40 in the paper."""
     user_clusters: int = 12
     """C_u: cluster centres of users; 12 in the paper."""
-    units_per_cluster: int = 10
-    """m_c: anchor units taken at each centre; 10 in the paper."""
+    units_per_cluster: int | None = None
+    """m_c: anchor units taken at each centre; 10 in the paper. None takes 10 where there are 100
+    images for each unit, fewer in smaller collections, 3 at least."""
     anchor_reading: Literal["sum", "image", "product", "cocluster"] = "sum"
     """How the centres give the units; "sum" gives the 520 that the paper's memory figure says."""
     max_units: int = 1000
@@ -109,10 +114,14 @@ class SugarTC:
     """Numbers of the tensor; float32 halves its memory."""
 
     def __post_init__(self) -> None:
-        counts = ("image_clusters", "user_clusters", "units_per_cluster", "max_units")
+        counts = ("image_clusters", "user_clusters", "max_units")
         links = ("links_per_image", "links_per_tag", "links_per_user")
         for name in (*counts, *links, "neighbours", "max_iterations"):
             require(getattr(self, name) >= 1, f"sugar-tc setting {name} must be at least 1")
+        require(
+            self.units_per_cluster is None or self.units_per_cluster >= 1,
+            "sugar-tc setting units_per_cluster must be at least 1, or none",
+        )
         weights = ("prior_weight", "image_smoothness", "user_smoothness", "link_cutoff")
         for name in (*weights, "cooccurrence_weight", "taxonomy_weight"):
             require(getattr(self, name) >= 0, f"sugar-tc setting {name} must not be negative")
@@ -125,6 +134,14 @@ class SugarTC:
             self.bandwidth is None or self.bandwidth > 0,
             "sugar-tc setting bandwidth must be above 0, or none",
         )
+
+    def units_at_each_centre(self, n_images: int) -> int:
+        """Return m_c for a collection of so many images."""
+        if self.units_per_cluster is not None:
+            return self.units_per_cluster
+        centres = self.image_clusters + self.user_clusters
+        affordable = n_images // (IMAGES_PER_UNIT * centres)
+        return min(max(affordable, FEWEST_PER_CENTRE), MOST_PER_CENTRE)
 
     def fit(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
@@ -157,7 +174,7 @@ def build_graph(
     layout = AnchorLayout(
         image_clusters=settings.image_clusters,
         user_clusters=settings.user_clusters,
-        units_per_cluster=settings.units_per_cluster,
+        units_per_cluster=settings.units_at_each_centre(collection.n_images),
         reading=settings.anchor_reading,
         max_units=settings.max_units,
         unit_features=settings.unit_features,
