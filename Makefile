@@ -5,6 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Data that is not shipped: tests that need it say that they are skipped without it.
+export SUGARTAG_DATA ?= $(wildcard ../shared/data)
+
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/installed

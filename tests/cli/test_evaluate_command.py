@@ -282,7 +282,7 @@ def test_what_stands_there_is_replaced_only_when_asked(photos, tmp_path, option)
 
 def test_all_means_every_method(photos, tmp_path, monkeypatch):
     some = {name: METHODS[name] for name in ("original", "tag-prior")}
-    monkeypatch.setattr("sugartag.cli.evaluate.METHODS", some)
+    monkeypatch.setattr("sugartag.cli.choosing.METHODS", some)
 
     done(photos, "--methods", "all", "--out", tmp_path / "results.json")
 

@@ -5,7 +5,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Any
 import click
 import numpy as np
 
+from sugartag.cli.choosing import chosen_names, settings_by_method
 from sugartag.cli.progress import ProgressDisplay
+from sugartag.cli.tuned_file import read_choice
 from sugartag.collection.store import open_collection
 from sugartag.engine.local import LocalEngine
-from sugartag.errors import SettingsError, StorageError, SugartagError
+from sugartag.errors import StorageError, SugartagError
 from sugartag.evaluation.cost import BYTES_PER_MB, machine
 from sugartag.evaluation.protocol import Task, evaluate, hidden_task, truth_task
 from sugartag.evaluation.results import (
@@ -29,13 +31,12 @@ from sugartag.evaluation.results import (
     results_table,
 )
 from sugartag.methods.base import Method
-from sugartag.methods.registry import METHODS, make_method, missing_package
+from sugartag.methods.registry import make_method
 from sugartag.storage.arrays import MANIFEST
 from sugartag.storage.aside import file_aside, folder_aside
 
 BYTES_IN_MEMORY = 64 << 20
 """Scores up to this size are held in memory, larger ones in a temporary file."""
-EVERY_METHOD = "all"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class _Asked:
     collection: Path
     methods: str
     settings: tuple[str, ...]
+    tuned: Path | None
     seed: int
     hide: float | None
     out: Path | None
@@ -65,6 +67,12 @@ class _Asked:
     multiple=True,
     metavar="METHOD.KEY=VALUE",
     help="Change a setting; KEY=VALUE is enough with one method. Repeatable.",
+)
+@click.option(
+    "--tuned",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the settings that sugartag tune chose; --set wins over them.",
 )
 @click.option(
     "--seed",
@@ -121,43 +129,27 @@ def command(**options: Any) -> None:
 
 
 def _methods(asked: _Asked) -> list[Method]:
-    listed = [name.strip() for name in asked.methods.split(",") if name.strip()]
-    names = _every_method() if listed == [EVERY_METHOD] else list(dict.fromkeys(listed))
-    if not names:
-        raise SettingsError(f"--methods names none; choose of: {', '.join(METHODS)}, or all")
-    unknown = [name for name in names if name not in METHODS]
-    if unknown:
-        raise SettingsError(
-            f"--methods has unknown {', '.join(map(repr, unknown))}; "
-            f"choose of: {', '.join(METHODS)}, or all"
+    names = chosen_names(asked.methods)
+    tuned = _tuned_settings(names, asked)
+    typed = settings_by_method(asked.settings, names)
+    return [make_method(name, {**tuned.get(name, {}), **typed[name]}) for name in names]
+
+
+def _tuned_settings(names: Sequence[str], asked: _Asked) -> Mapping[str, Mapping[str, Any]]:
+    """Return the settings of --tuned, after saying what they are not good for."""
+    if asked.tuned is None:
+        return {}
+    choice = read_choice(asked.tuned, names)
+    missing = [name for name in names if name not in choice.settings]
+    if missing:
+        click.echo(f"not in {asked.tuned}, so with defaults: {', '.join(missing)}", err=True)
+    if asked.hide is not None and not choice.has_not_seen(asked.hide, asked.seed):
+        click.echo(
+            f"{asked.tuned} was not tuned with --unseen {asked.hide} --seed {asked.seed}: "
+            "tags scored here may have been seen in tuning",
+            err=True,
         )
-    settings = _settings(asked.settings, names)
-    return [make_method(name, settings[name]) for name in names]
-
-
-def _every_method() -> list[str]:
-    """Return the methods that can run here, after saying which cannot."""
-    for name in METHODS:
-        if extra := missing_package(name):
-            click.echo(f"{name}: left out; pip install 'sugartag[{extra}]'", err=True)
-    return [name for name in METHODS if missing_package(name) is None]
-
-
-def _settings(texts: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Sort ``METHOD.key=value`` texts by method."""
-    chosen: dict[str, dict[str, str]] = {name: {} for name in names}
-    for text in texts:
-        where, equals, value = text.partition("=")
-        name, dot, key = where.rpartition(".")
-        if not equals or not key:
-            raise SettingsError(f"--set {text!r} is not of the form METHOD.key=value")
-        if not dot and len(names) > 1:
-            raise SettingsError(f"--set {text!r} does not say which method; put METHOD. before it")
-        name = name if dot else names[0]
-        if name not in chosen:
-            raise SettingsError(f"--set {text!r} is for {name!r}, which --methods does not name")
-        chosen[name][key] = value
-    return chosen
+    return choice.settings
 
 
 def _task(asked: _Asked) -> Task:
@@ -192,7 +184,7 @@ def _result(method: Method, task: Task, asked: _Asked, folder: Path | None) -> M
     # Its own random numbers: a method scores the same whichever others are compared.
     rng = np.random.default_rng([asked.seed, zlib.crc32(method.name.encode())])
     name = method.name if asked.save_scores is not None else "scores"
-    table = None if folder is None else _table_file(folder / f"{name}.npy", task.shape)
+    table = None if folder is None else table_file(folder / f"{name}.npy", task.shape)
     with ProgressDisplay() as display:
         return evaluate(
             method,
@@ -213,7 +205,7 @@ def _folder_of_scores(asked: _Asked, task: Task) -> Iterator[Path | None]:
             raise StorageError(f"{asked.save_scores} holds no scores; choose another --save-scores")
         with folder_aside(asked.save_scores, overwrite=asked.overwrite) as folder:
             yield folder
-    elif _bytes_of(task.shape) > BYTES_IN_MEMORY:
+    elif bytes_of(task.shape) > BYTES_IN_MEMORY:
         with TemporaryDirectory(prefix="sugartag-scores-") as name:
             yield Path(name)
     else:
@@ -226,7 +218,7 @@ def _file_of_results(asked: _Asked) -> AbstractContextManager[Path | None]:
     return file_aside(asked.out, overwrite=asked.overwrite)
 
 
-def _table_file(path: Path, shape: tuple[int, int]) -> Table:
+def table_file(path: Path, shape: tuple[int, int]) -> Table:
     """Map a new file for a table of scores, by concept, once there is room for all of it."""
     try:
         table = np.lib.format.open_memmap(
@@ -237,7 +229,7 @@ def _table_file(path: Path, shape: tuple[int, int]) -> Table:
             with path.open("r+b") as file:
                 os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
     except OSError as error:
-        megabytes = _bytes_of(shape) / BYTES_PER_MB
+        megabytes = bytes_of(shape) / BYTES_PER_MB
         raise StorageError(
             f"no room for {megabytes:.0f} MB of scores in {path.parent}: "
             f"{error.strerror or error}; free some, or set TMPDIR or --save-scores to another disk"
@@ -245,7 +237,8 @@ def _table_file(path: Path, shape: tuple[int, int]) -> Table:
     return table
 
 
-def _bytes_of(shape: tuple[int, int]) -> int:
+def bytes_of(shape: tuple[int, int]) -> int:
+    """Return how much a table of scores takes."""
     return shape[0] * shape[1] * np.dtype(np.float32).itemsize
 
 

@@ -15,6 +15,7 @@ COMMANDS = {
     "fit": "fit",
     "suggest": "suggest",
     "evaluate": "evaluate",
+    "tune": "tune",
     "methods": "methods",
     "doctor": "doctor",
 }

@@ -1,0 +1,226 @@
+"""The page of results, made from the result files alone."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from comparison.cases import CASE_NAMES
+from comparison.jobs import read_json
+from comparison.tables import (
+    CHANGES,
+    COST,
+    DEFAULT_MAP,
+    LISTS,
+    MAP,
+    STRANGERS,
+    by_map,
+    has_metric,
+    margin_table,
+    metric_table,
+    settings_table,
+    table,
+)
+from sugartag.errors import StorageError
+
+TITLES = {
+    "openclipart": "OpenClipart, as shipped",
+    "openclipart-full": "OpenClipart, all of it",
+    "div400": "Div400: photos of landmarks",
+    "planted-clean": "Planted: clean",
+    "planted-noisy": "Planted: noisy",
+    "planted-hard": "Planted: hard to see",
+}
+WIDTH = 100
+LARGE = "all-methods-20000.json"
+"""A results file of ``sugartag evaluate`` on 20,000 images."""
+
+INTRODUCTION = """\
+# Results
+
+How well the methods find tags, on collections whose answer is known or was hidden. This page is
+made by `python benchmarks/compare.py render` from the files in `benchmarks/results`; a test fails
+when it differs from them. What the metrics mean is in [Metrics](metrics.md).
+"""
+HOW = """\
+## What was done
+
+Every method plays by the same rules:
+
+1. **See.** A method gets the images, their owners and the tags that are left to see. What it is
+   measured by, hidden tags, the planted truth or people's judgments, is never among them.
+2. **Tune.** Of the tags it sees, another part is hidden, and so many combinations of settings are
+   tried: the defaults first, then others from a list of values worth trying that each method has.
+   The one that finds these tags again best is kept. Every method has the same number of trials;
+   where there are fewer combinations than that, all of them are tried.
+3. **Fit and measure**, once as tuned and once with the defaults.
+
+This is done anew for each seed, which decides the tags that are hidden or the world that is
+planted, and the random numbers of tuning and methods. Tables give means over seeds, sorted by MAP
+as tuned; ± is half the 95 % t interval over seeds, and bold the best of a column. *Strangers only*
+measures without evidence from other images of the image's own owner. A *margin* is the difference
+to the best other method on the same seed, above 0 only for the winner. Times are of one thread.
+"""
+NOTES = """\
+## What these numbers do not say
+
+- A hidden tag counts, a right tag that nobody gave does not. Where tags are hidden, every figure is
+  too low, and what counts is the difference between methods.
+- Seeds hide other tags of the same images. ± therefore says how much the hiding, the tuning and
+  the random numbers matter; the interval over images, or over landmarks, says how much the choice
+  of these matters. Neither speaks of other collections.
+- Tuning looks at hidden tags. Where people or a planted truth are the judges, the settings that
+  find hidden tags best need not be the best ones, and may be worse than the defaults: both are
+  shown.
+- The values worth trying were listed by the authors of this package, for all methods. Trials are
+  equal, seconds are not: a slow method had more time.
+- Published methods are our own implementations, made from their papers.
+- The planted worlds are made of assumptions: owners with interests, topics that decide what tags
+  are right, features that show them. They were fixed before a method was run on them, and a method
+  that shares the assumptions has it easier there.
+- Peak memory is that of the whole process, the collection and what tuning left behind included.
+"""
+
+
+def render(folder: Path) -> str:
+    """Return the page for the result files of a folder."""
+    parts = [*comparison_sections(folder), *large_sections(folder)]
+    if not parts:
+        raise StorageError(f"{folder} has no result files to render; run a comparison first")
+    return "\n".join([INTRODUCTION, HOW, *parts, NOTES])
+
+
+def comparison_sections(folder: Path) -> Iterator[str]:
+    """Yield a section for each comparison that there is."""
+    for name in CASE_NAMES:
+        file = folder / f"comparison-{name}.json"
+        if file.exists():
+            yield comparison_section(read_json(file))
+
+
+def large_sections(folder: Path) -> Iterator[str]:
+    """Yield the section about time and memory, if it was measured."""
+    file = folder / LARGE
+    if file.exists():
+        yield large_section(read_json(file))
+
+
+def comparison_section(document: Mapping[str, Any]) -> str:
+    """Return what one result file says."""
+    name, methods = document["collection"], by_map(document["methods"])
+    items = "landmarks" if "landmarks" in document["data"] else "images"
+    quality = [column for column in (*LISTS, STRANGERS) if has_metric(methods, column)]
+    seeds, budget = len(document["seeds"]), document["budget"]
+    parts = [
+        f"## {TITLES[name]}",
+        _wrapped(f"{document['description']} {_counts(document['data'])}."),
+        _wrapped(
+            f"{document['protocol']} {_number(seeds, 'seed')}, {_number(budget, 'trial')} of "
+            "tuning for each method and seed."
+        ),
+        metric_table(methods, [MAP, *quality, DEFAULT_MAP, *COST]),
+    ]
+    if any(has_metric(methods, column) for column in CHANGES):
+        parts += ["Tags added and removed when each image gets its ten best tags:"]
+        parts += [metric_table(methods, CHANGES)]
+    parts += [_references(document["reference_points"]), _failures(document["methods"], methods)]
+    parts += [
+        _wrapped(
+            f"How sure that is: the 95 % interval of MAP over {items} (bootstrap, first seed), and "
+            "the margin to the best other method."
+        ),
+        margin_table(methods, items),
+        _details("What tuning chose", _settings_note(), settings_table(methods)),
+        _machine(document),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def large_section(document: Mapping[str, Any]) -> str:
+    """Return the table of a results file of ``sugartag evaluate``."""
+    methods: Mapping[str, Any] = document["methods"]
+    counts = document["collection"]
+    total = sum(found["fit_seconds"] + found["score_seconds"] for found in methods.values())
+    rows = [
+        [
+            f"[{name}](methods/{name}.md)",
+            *(_or_dash(found[key]) for key in ("map", "miap")),
+            f"{found['fit_seconds']:,.1f}",
+            f"{found['score_seconds']:,.1f}",
+            f"{found['peak_rss_mb']:,.0f}",
+        ]
+        for name, found in sorted(methods.items(), key=lambda item: -(item[1]["map"] or 0.0))
+    ]
+    parts = [
+        f"## {counts['images']:,} images: time and memory",
+        _wrapped(
+            f"One fit and one scoring of each method on a planted collection: {_counts(counts)}. "
+            f"It took {total / 60:,.0f} minutes for all {len(methods)} together. The settings are "
+            f"in `benchmarks/results/{LARGE}`."
+        ),
+        table(["method", "MAP", "MiAP", "fit s", "score s", "peak MB"], rows),
+        _machine(document),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _references(points: Mapping[str, float]) -> str:
+    if not points:
+        return ""
+    rows = [[name, f"{value:.3f}"] for name, value in points.items()]
+    return "Orders that no method made:\n\n" + table(["order", "MAP"], rows)
+
+
+def _failures(methods: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    lines = []
+    for name, entry in methods.items():
+        if name not in measured:
+            reasons = [run["tuned"].get("failed") for run in entry["runs"].values()]
+            reason = next(filter(None, reasons), "no MAP")
+            lines.append(f"- {name} could not be measured: {reason}")
+    return "\n".join(lines)
+
+
+def _details(summary: str, *parts: str) -> str:
+    inside = "\n\n".join(parts)
+    return f"<details>\n<summary>{summary}</summary>\n\n{inside}\n\n</details>"
+
+
+def _settings_note() -> str:
+    return _wrapped(
+        "The score is the mean of MAP and MiAP on the tags hidden in tuning. Settings not named "
+        "are the defaults."
+    )
+
+
+def _machine(document: Mapping[str, Any]) -> str:
+    machine = document["machine"]
+    memory = machine.get("memory_mb")
+    parts = [machine["cpu"], _number(machine["cores"], "core")]
+    parts += [f"{memory / 1000:.0f} GB of memory"] if memory else []
+    if document.get("processes", 1) > 1:
+        parts.append(f"{document['processes']} methods running at the same time")
+    if "date" in document:
+        parts.append(document["date"])
+    return _wrapped(f"Measured on {', '.join(parts)}.")
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    shown = [_number(count, name.removesuffix("s")) for name, count in counts.items() if count]
+    return _listed([f"{text} an image" if "feature" in text else text for text in shown])
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:-1]) + f" and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _or_dash(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
