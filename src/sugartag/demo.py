@@ -75,6 +75,12 @@ CONTESTANTS = (
         "the same, and an owner's many look-alikes may all vote",
     ),
     Contestant(
+        "sugar-plus",
+        "sugar-plus",
+        {},
+        "everything known of a picture, weighed for each tag",
+    ),
+    Contestant(
         "sugar-tc, eq. 12",
         "sugar-tc",
         SMALL_TENSOR,

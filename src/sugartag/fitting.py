@@ -15,7 +15,7 @@ from sugartag.evaluation.calibrate import calibrate
 from sugartag.methods.base import Method
 from sugartag.model_folder import Model
 
-DEFAULT_METHOD = "tag-vote-own"
+DEFAULT_METHOD = "sugar-plus"
 
 
 def fit_model(method: Method, collection: Collection, *, engine: Engine, seed: int) -> Model:

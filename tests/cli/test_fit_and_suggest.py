@@ -113,7 +113,7 @@ def test_the_way_from_a_table_to_changes(tmp_path, monkeypatch):
 
     assert imported.startswith("photos: 90 images, 9 tags, 12 owners, features of 3 numbers\n")
     first, second = fitted.splitlines()
-    assert first.startswith("fitted tag-vote-own on 90 images and 9 tags in ")
+    assert first.startswith("fitted sugar-plus on 90 images and 9 tags in ")
     assert first.endswith(" s: model")
     assert second == "next: sugartag suggest model photos --out changes.csv"
     counts = Counter(row["action"] for row in read_changes(tmp_path / "changes.csv"))
@@ -125,7 +125,7 @@ def test_the_way_from_a_table_to_changes(tmp_path, monkeypatch):
     assert [line.split()[0] for line in measured.splitlines()[1:]] == ["original", "tag-vote-own"]
     photos, model = checked.splitlines()[-2:]
     assert photos == "photos: whole; 90 images, 9 tags, 12 owners, no groups, 3 features"
-    assert model == f"model: whole; tag-vote-own, run {load_model(tmp_path / 'model').run_id}"
+    assert model == f"model: whole; sugar-plus, run {load_model(tmp_path / 'model').run_id}"
     assert names_in(tmp_path) == {"photos", "photos.csv", "photos.npy", "model", "changes.csv"}
 
 
@@ -293,14 +293,29 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, monkeypatch):
         ("fit nothing --out m", "nothing is not a sugartag-collection/1 folder"),
         ("fit photos.csv --out m", "photos.csv is not a sugartag-collection/1 folder"),
         ("fit model --out m", "model has format 'sugartag-model/1'"),
-        ("fit bare --out m", "tag-vote-own needs image features and this collection has none"),
+        (
+            "fit bare --out m --method tag-vote",
+            "tag-vote needs image features and this collection has none",
+        ),
         ("fit photos --out m --method tag-vot", "'tag-vot'; did you mean tag-vote?"),
         ("fit photos --out m --method zzz", "there is no method 'zzz'; The methods are: original"),
-        ("fit photos --out m --set neighbours", "--set takes key=value, not 'neighbours'"),
+        (
+            "fit photos --out m --method tag-vote --set neighbours",
+            "--set takes key=value, not 'neighbours'",
+        ),
         ("fit photos --out m --set =3", "--set takes key=value, not '=3'"),
-        ("fit photos --out m --set neighbors=3", "'neighbors'; did you mean neighbours?"),
-        ("fit photos --out m --set neighbours=few", "neighbours is 'few', which is not int"),
-        ("fit photos --out m --set neighbours=0", "neighbours is 0; it must be at least 1"),
+        (
+            "fit photos --out m --method tag-vote --set neighbors=3",
+            "'neighbors'; did you mean neighbours?",
+        ),
+        (
+            "fit photos --out m --method tag-vote --set neighbours=few",
+            "neighbours is 'few', which is not int",
+        ),
+        (
+            "fit photos --out m --method tag-vote --set neighbours=0",
+            "neighbours is 0; it must be at least 1",
+        ),
         ("fit photos --out m --seed -1", "--seed"),
         ("fit photos --out m --blas-threads 0", "--blas-threads"),
         ("fit photos", "Missing option '--out'"),

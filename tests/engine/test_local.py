@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from engine_contract import EngineContract
 from sugartag.engine import LocalEngine, row_blocks
 from sugartag.engine.base import name_of_pass
 from sugartag.errors import SettingsError
@@ -30,6 +31,15 @@ def start_after_a_while(block: slice) -> int:
 def sum_of_rows(block: slice, values: np.ndarray) -> np.ndarray:
     time.sleep(SLOWEST_FIRST[block.start] / 4)
     return values[block].sum(axis=0)
+
+
+@pytest.fixture(params=[1, 2, 3])
+def engine(request) -> LocalEngine:
+    return LocalEngine(workers=request.param)
+
+
+class TestLocalEngine(EngineContract):
+    """What every engine promises."""
 
 
 @settings(deadline=None)
@@ -93,18 +103,6 @@ def test_a_sum_adds_in_block_order(rng):
         expected = expected + values[block].sum(axis=0)
 
     np.testing.assert_array_equal(LocalEngine(workers=3).sum(sum_of_rows, BLOCKS, values), expected)
-
-
-def test_a_sum_over_nothing_is_refused(engine):
-    with pytest.raises(ValueError, match="nothing to sum"):
-        engine.sum(sum_of_rows, (), np.zeros((0, 2)))
-
-
-def test_shared_values_reach_the_function_by_place_and_by_name(engine):
-    def together(block: slice, first: str, *, second: str) -> str:
-        return f"{block.start}{first}{second}"
-
-    assert list(engine.map(together, row_blocks(4, 2), "a", second="b")) == ["0ab", "2ab"]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])

@@ -27,6 +27,7 @@ from planted import (
     without_features,
 )
 from sugartag.collection.model import Collection
+from sugartag.collection.texts import Texts
 from sugartag.engine import Engine, LocalEngine
 from sugartag.errors import CollectionError
 from sugartag.methods.registry import METHODS, make_method
@@ -42,6 +43,7 @@ FLOORS: dict[str, tuple[float, float]] = {
     "ttc1": (0.68, 0.74),
     "ttc2": (0.68, 0.74),
     "sugar-tc": (0.38, 0.61),
+    "sugar-plus": (0.82, 0.86),
     "tag-vote": (0.61, 0.73),
     "tag-vote-own": (0.78, 0.85),
     "tag-prop": (0.67, 0.76),
@@ -56,7 +58,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sugar-tc": {"image_clusters": 8, "user_clusters": 4, "units_per_cluster": 10}
 }
 """Settings that suit 600 images better than a method's defaults."""
-WORKS_WITHOUT_FEATURES = {"original", "tag-prior", "implicit-als"}
+WORKS_WITHOUT_FEATURES = {"original", "tag-prior", "implicit-als", "sugar-plus"}
 WINNERS = [
     ("original", "tag-prior"),
     ("trvsc", "tag-vote"),
@@ -67,6 +69,7 @@ WINNERS = [
     ("ttc1", "tag-prior"),
     ("ttc2", "tag-prior"),
     ("sugar-tc", "tag-prior"),
+    ("sugar-plus", "tag-vote"),
     ("implicit-als", "tag-prior"),
     ("tag-vote", "tag-prior"),
     ("tag-vote-own", "tag-prior"),
@@ -77,7 +80,7 @@ WINNERS = [
 ]
 """Who must beat whom, by MAP and by MiAP."""
 
-STORABLE = (np.ndarray, sparse.csr_array, float, int, str, bool, type(None), Collection)
+STORABLE = (np.ndarray, sparse.csr_array, float, int, str, bool, type(None), Collection, Texts)
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}
 
 every_method = pytest.mark.parametrize("name", METHODS)

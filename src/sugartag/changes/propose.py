@@ -56,7 +56,7 @@ def judge_images(
     rows = collection.rows(block)
     scores = model.fitted.scores(rows)
     given = rows.tags.toarray() > 0
-    best = top_tags(scores, thresholds.top, floor=model.fitted.floor, allowed=~given)
+    best = top_tags(scores, thresholds.top, allowed=~given)
     place = _Ranks(scores, model.method.name)
     changes: list[Change] = []
     for row, image_id in enumerate(ids[block]):

@@ -7,7 +7,12 @@ import click
 
 from sugartag.cli.options import FOLDER
 
-EXTRAS = {"parquet": "pyarrow", "search": "usearch", "implicit": "implicit"}
+EXTRAS = {
+    "parquet": "pyarrow",
+    "search": "usearch",
+    "implicit": "implicit",
+    "dask": "distributed",
+}
 """What each extra brings."""
 
 

@@ -16,10 +16,11 @@ import click
 import numpy as np
 
 from sugartag.cli.choosing import chosen_names, settings_by_method
+from sugartag.cli.engines import EngineChoice, engine_options
 from sugartag.cli.progress import ProgressDisplay
 from sugartag.cli.tuned_file import read_choice
 from sugartag.collection.store import open_collection
-from sugartag.engine.local import LocalEngine
+from sugartag.engine.base import Engine
 from sugartag.errors import StorageError, SugartagError
 from sugartag.evaluation.cost import BYTES_PER_MB, machine
 from sugartag.evaluation.protocol import Task, evaluate, hidden_task, truth_task
@@ -54,7 +55,7 @@ class _Asked:
     overwrite: bool
     author_aware: bool
     bootstrap: int
-    blas_threads: int | None
+    choice: EngineChoice
     block: int | None
 
 
@@ -107,7 +108,7 @@ class _Asked:
     metavar="N",
     help="Give 95% intervals from N resamplings of the images.",
 )
-@click.option("--blas-threads", type=click.IntRange(min=1), help="Threads of matrix products.")
+@engine_options
 @click.option("--block", type=click.IntRange(min=1), metavar="ROWS", help="Images scored at once.")
 def command(**options: Any) -> None:
     """Compare methods on a collection, by its truth or by tags hidden from them.
@@ -163,18 +164,26 @@ def _results(
     methods: Sequence[Method], task: Task, asked: _Asked, folder: Path | None
 ) -> list[MethodResult]:
     results = []
-    for number, method in enumerate(methods, start=1):
-        started = time.monotonic()
-        try:
-            results.append(_result(method, task, asked, folder))
-        except SugartagError as error:
-            raise SugartagError(f"{method.name}: {error}") from error
-        seconds = time.monotonic() - started
-        click.echo(f"{method.name}: {number} of {len(methods)}, {seconds:.1f} s", err=True)
+    with ProgressDisplay() as display, asked.choice.opened(display) as engine:
+        for number, method in enumerate(methods, start=1):
+            started = time.monotonic()
+            try:
+                results.append(_result(method, task, asked, folder, engine, display))
+            except SugartagError as error:
+                raise SugartagError(f"{method.name}: {error}") from error
+            seconds = time.monotonic() - started
+            click.echo(f"{method.name}: {number} of {len(methods)}, {seconds:.1f} s", err=True)
     return results
 
 
-def _result(method: Method, task: Task, asked: _Asked, folder: Path | None) -> MethodResult:
+def _result(
+    method: Method,
+    task: Task,
+    asked: _Asked,
+    folder: Path | None,
+    engine: Engine,
+    display: ProgressDisplay,
+) -> MethodResult:
     measures = Measures(
         author_aware=asked.author_aware,
         bootstrap=asked.bootstrap,
@@ -185,16 +194,15 @@ def _result(method: Method, task: Task, asked: _Asked, folder: Path | None) -> M
     rng = np.random.default_rng([asked.seed, zlib.crc32(method.name.encode())])
     name = method.name if asked.save_scores is not None else "scores"
     table = None if folder is None else table_file(folder / f"{name}.npy", task.shape)
-    with ProgressDisplay() as display:
-        return evaluate(
-            method,
-            task,
-            engine=LocalEngine(progress=display, blas_threads=asked.blas_threads),
-            rng=rng,
-            measures=measures,
-            table=table,
-            progress=display,
-        )
+    return evaluate(
+        method,
+        task,
+        engine=engine,
+        rng=rng,
+        measures=measures,
+        table=table,
+        progress=display,
+    )
 
 
 @contextmanager

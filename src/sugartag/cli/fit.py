@@ -6,13 +6,8 @@ from pathlib import Path
 
 import click
 
-from sugartag.cli.options import (
-    FOLDER,
-    overwrite_option,
-    parsed_settings,
-    seed_option,
-    threads_option,
-)
+from sugartag.cli.engines import EngineChoice, engine_options
+from sugartag.cli.options import FOLDER, overwrite_option, parsed_settings, seed_option
 
 
 @click.command("fit")
@@ -21,7 +16,7 @@ from sugartag.cli.options import (
 @click.option("--method", "name", default=None, help="Which method; see: sugartag methods")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of it.")
 @seed_option
-@threads_option
+@engine_options
 @overwrite_option
 def command(
     collection: Path,
@@ -29,7 +24,7 @@ def command(
     name: str | None,
     settings: tuple[str, ...],
     seed: int,
-    blas_threads: int | None,
+    choice: EngineChoice,
     overwrite: bool,
 ) -> None:
     """Learn from COLLECTION and write the fitted model to a folder.
@@ -39,11 +34,10 @@ def command(
 
     \b
     Example:
-      sugartag fit photos/ --out photos.model --method tag-vote-own --set neighbours=50
+      sugartag fit photos/ --out photos.model --method sugar-plus --set anchors=800
     """  # noqa: D301 - click looks for the backspace character itself
     from sugartag.cli.progress import ProgressDisplay
     from sugartag.collection import open_collection
-    from sugartag.engine import LocalEngine
     from sugartag.fitting import DEFAULT_METHOD, fit_model
     from sugartag.methods.registry import make_method
     from sugartag.model_folder import check_target, save_model
@@ -52,8 +46,7 @@ def command(
     method = make_method(name or DEFAULT_METHOD, parsed_settings(settings))
     opened = open_collection(collection)
     began = time.perf_counter()
-    with ProgressDisplay() as progress:
-        engine = LocalEngine(blas_threads=blas_threads, progress=progress)
+    with ProgressDisplay() as progress, choice.opened(progress) as engine:
         model = fit_model(method, opened, engine=engine, seed=seed)
     save_model(model, out, overwrite=overwrite)
     following = ["sugartag", "suggest", str(out), str(collection), "--out", "changes.csv"]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from sugartag.cli.options import FOLDER, overwrite_option, threads_option
+from sugartag.cli.engines import EngineChoice, engine_options
+from sugartag.cli.options import FOLDER, overwrite_option
 
 
 @click.command("suggest")
@@ -14,7 +15,7 @@ from sugartag.cli.options import FOLDER, overwrite_option, threads_option
 @click.option("--top", default=10, show_default=True, help="Add at most so many tags an image.")
 @click.option("--add-from", default=0.5, show_default=True, help="Add from this chance on.")
 @click.option("--doubt-below", default=0.5, show_default=True, help="Doubt below this chance.")
-@threads_option
+@engine_options
 @overwrite_option
 def command(
     model: Path,
@@ -23,7 +24,7 @@ def command(
     top: int,
     add_from: float,
     doubt_below: float,
-    blas_threads: int | None,
+    choice: EngineChoice,
     overwrite: bool,
 ) -> None:
     """Propose tags to add, keep and doubt for each image of COLLECTION, by MODEL.
@@ -39,14 +40,12 @@ def command(
     from sugartag.changes.files import check_kind
     from sugartag.cli.progress import ProgressDisplay
     from sugartag.collection import open_collection
-    from sugartag.engine import LocalEngine
     from sugartag.model_folder import load_model
 
     check_kind(out)
     thresholds = Thresholds(top=top, add=add_from, doubt=doubt_below)
     loaded, opened = load_model(model), open_collection(collection)
-    with ProgressDisplay() as progress:
-        engine = LocalEngine(blas_threads=blas_threads, progress=progress)
+    with ProgressDisplay() as progress, choice.opened(progress) as engine:
         changes = propose(loaded, opened, engine=engine, thresholds=thresholds)
         counts = write_changes(changes, out, overwrite=overwrite)
     click.echo(

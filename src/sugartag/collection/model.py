@@ -31,9 +31,22 @@ class Rows:
     position: IntArray
     """Row in the collection that a method was fitted on; its number of images if it was not there.
     """
+    titles: Texts | None = None
+    """What the owner called each image; None where nobody says."""
 
     def __len__(self) -> int:
         return len(self.owner)
+
+    def at(self, chosen: IntArray) -> "Rows":
+        """Return some of the rows, in the order given."""
+        titles = self.titles
+        return Rows(
+            tags=self.tags[chosen],
+            owner=self.owner[chosen],
+            features=None if self.features is None else self.features[chosen],
+            position=self.position[chosen],
+            titles=None if titles is None else Texts.of(titles[i] for i in chosen.tolist()),
+        )
 
     def features_like(self, n_features: int) -> FloatArray:
         """Return the features, or raise if a model's have another number of them an image."""
@@ -145,6 +158,7 @@ class Collection:
             if has_features
             else None,
             position=_joined([_positions(shard, part, start) for shard, part, start in pieces]),
+            titles=_joined_texts([(shard.titles, part) for shard, part, _ in pieces]),
         )
 
     def tags_of(self, block: Block) -> SparseRows:
@@ -239,6 +253,11 @@ def _positions(shard: Shard, part: slice, start: int) -> IntArray:
     if shard.position is not None:
         return shard.position[part]
     return np.arange(start + part.start, start + part.stop)
+
+
+def _joined_texts(parts: Sequence[tuple[Texts | None, slice]]) -> Texts | None:
+    found = [texts[part] for texts, part in parts if texts is not None]
+    return Texts.joined(found) if found and len(found) == len(parts) else None
 
 
 def _joined(parts: Sequence[IntArray]) -> IntArray:

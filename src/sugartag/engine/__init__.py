@@ -1,6 +1,7 @@
 """Two verbs over row blocks, ``map`` and ``sum``, and the engines that run them."""
 
 from sugartag.engine.base import Engine, row_blocks
+from sugartag.engine.dask import DaskEngine
 from sugartag.engine.local import LocalEngine
 
-__all__ = ["Engine", "LocalEngine", "row_blocks"]
+__all__ = ["DaskEngine", "Engine", "LocalEngine", "row_blocks"]

@@ -23,7 +23,7 @@ from sugartag.methods.low_rank_steps import (
     largest_singular_value,
     minimised,
 )
-from sugartag.methods.near_images import NearImages, image_graph, rows_at
+from sugartag.methods.near_images import NearImages, image_graph
 from sugartag.methods.settings import require
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class FittedLowRank:
         factors[settled] = self.image_factors[rows.position[settled]]
         others = np.setdiff1d(np.arange(len(rows)), settled)
         if len(others):
-            some = rows_at(rows, others)
+            some = rows.at(others)
             links = self.near.links(some, strangers_only=strangers_only)
             factors[others] = self.folded_in(some.tags, links)
         found: FloatArray = factors @ self.tag_factors.T

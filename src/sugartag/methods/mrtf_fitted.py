@@ -9,7 +9,7 @@ from sugartag._typing import FloatArray
 from sugartag.collection.model import Rows
 from sugartag.linalg.row_shares import row_shares
 from sugartag.linalg.tucker import Tucker, post_vectors
-from sugartag.methods.near_images import NearImages, rows_at
+from sugartag.methods.near_images import NearImages
 
 Collapse: TypeAlias = Literal["owner", "latent_sum", "mean_user"]
 
@@ -51,7 +51,7 @@ class FittedRankingFactorisation:
         found[settled] = self.factors.images[rows.position[settled]]
         others = np.setdiff1d(np.arange(len(rows)), settled)
         if len(others):
-            found[others] = self.folded_in(rows_at(rows, others), strangers_only=strangers_only)
+            found[others] = self.folded_in(rows.at(others), strangers_only=strangers_only)
         return found
 
     def folded_in(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:

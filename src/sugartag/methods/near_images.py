@@ -61,16 +61,6 @@ class NearImages:
         return unit_rows(features) if self.unit_features else features
 
 
-def rows_at(rows: Rows, chosen: IntArray) -> Rows:
-    """Return some of the rows, in the order given."""
-    return Rows(
-        tags=rows.tags[chosen],
-        owner=rows.owner[chosen],
-        features=None if rows.features is None else rows.features[chosen],
-        position=rows.position[chosen],
-    )
-
-
 def image_graph(
     collection: Collection, neighbours: int, *, unit_features: bool, engine: Engine
 ) -> KnnGraph:

@@ -15,6 +15,7 @@ from sugartag.methods.mrtf import RankingFactorisation
 from sugartag.methods.nonlinear import NonlinearCompletion
 from sugartag.methods.original import Original
 from sugartag.methods.settings import with_settings
+from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_tc import SugarTC
 from sugartag.methods.tag_prior import TagPrior
 from sugartag.methods.tag_prop import TagProp
@@ -33,6 +34,7 @@ _METHOD_TYPES: tuple[type[Any], ...] = (
     TTC1,
     TTC2,
     SugarTC,
+    SugarPlus,
     TagVote,
     TagVoteOwn,
     TagProp,

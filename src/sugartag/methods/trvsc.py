@@ -17,7 +17,7 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
 from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
-from sugartag.methods.near_images import NearImages, image_graph, rows_at
+from sugartag.methods.near_images import NearImages, image_graph
 from sugartag.methods.settings import require
 from sugartag.methods.trvsc_updates import (
     Consistency,
@@ -92,7 +92,7 @@ class FittedTRVSC:
         scores[settled] = self.values[rows.position[settled]].toarray()
         others = np.setdiff1d(np.arange(len(rows)), settled)
         if len(others):
-            some = rows_at(rows, others)
+            some = rows.at(others)
             links = self.near.links(some, strangers_only=strangers_only)
             scores[others] = self.fold_in(some.tags.astype(np.float64), links).toarray()
         return scores

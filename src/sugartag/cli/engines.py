@@ -1,0 +1,98 @@
+"""Where a command does its work: the options of engines, and the engine they ask for."""
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+
+from sugartag.cli.options import threads_option
+from sugartag.engine import DaskEngine, Engine, LocalEngine
+from sugartag.engine.base import Progress
+from sugartag.engine.clusters import distributed_package
+
+ENGINES = ("local", "dask")
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """The engine that the command line asks for."""
+
+    engine: str = "local"
+    scheduler: str | None = None
+    workers: int | None = None
+    blas_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.scheduler is not None and self.engine != "dask":
+            raise _misused("--scheduler needs --engine dask")
+        if self.scheduler is not None and self.workers is not None:
+            raise _misused("--workers does not go with --scheduler: its workers run already")
+
+    def opened(self, progress: Progress) -> AbstractContextManager[Engine]:
+        """Return the engine, to be left with ``with``."""
+        if self.engine == "local":
+            return nullcontext(LocalEngine(self.workers or 1, self.blas_threads, progress))
+        _silence_dask()
+        if self.scheduler is not None:
+            return DaskEngine.connected(
+                self.scheduler, blas_threads=self.blas_threads, progress=progress
+            )
+        return DaskEngine.local_cluster(
+            self.workers, blas_threads=self.blas_threads, progress=progress
+        )
+
+
+def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of engines, and hand it ``choice`` in their place."""
+
+    @wraps(function)
+    def command(
+        *,
+        engine: str,
+        scheduler: str | None,
+        workers: int | None,
+        blas_threads: int | None,
+        **others: Any,
+    ) -> Any:
+        choice = EngineChoice(engine, scheduler, workers, blas_threads)
+        return function(choice=choice, **others)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _silence_dask() -> None:
+    """Keep Dask's own words about a lost connection off the terminal; ours say it in one line."""
+    distributed_package()  # Sets levels of its own when it is first imported.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _misused(message: str) -> click.UsageError:
+    return click.UsageError(message, click.get_current_context(silent=True))
+
+
+_OPTIONS = (
+    click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        default="local",
+        show_default=True,
+        help="Work in this process, or on Dask workers.",
+    ),
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="A running Dask scheduler, as tcp://host:8786"
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Threads of this process, or processes that Dask starts here.",
+    ),
+    threads_option,
+)

@@ -1,0 +1,129 @@
+"""Dask clusters: how one is reached, started on this machine, and checked before it is used."""
+
+import asyncio
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from types import ModuleType
+from typing import Any
+
+from sugartag._extras import optional
+from sugartag.errors import EngineError
+
+SECONDS_TO_CONNECT = 10.0
+SAME_VERSION = ("python", "sugartag", "dask", "distributed", "numpy", "scipy")
+
+
+def distributed_package() -> ModuleType:
+    """Return ``distributed``, or raise naming the extra that brings it."""
+    return optional("distributed", extra="dask", needed_for="the Dask engine")
+
+
+@contextmanager
+def client_of(address: str, timeout: float) -> Iterator[Any]:
+    """Yield a client of the scheduler at an address, once it has a worker of our versions."""
+    distributed = distributed_package()
+    _check_address(distributed, address, timeout)
+    with _client(distributed, address, timeout) as client:
+        _wait_for_worker(client, address, timeout)
+        _check_versions(client)
+        yield client
+
+
+def client_of_own(cluster: Any) -> AbstractContextManager[Any, Any]:
+    """Return a client of a cluster that was started here."""
+    return _client(distributed_package(), cluster, SECONDS_TO_CONNECT)
+
+
+def processes_here(n_workers: int, retries: int) -> AbstractContextManager[Any, Any]:
+    """Start a scheduler and worker processes that only this machine can reach."""
+    cluster: AbstractContextManager[Any, Any] = distributed_package().LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        protocol="tcp://",
+        # Dask has no way to say none; so: any free port, for this machine alone.
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL,
+        scheduler_kwargs={"allowed_failures": retries},
+    )
+    return cluster
+
+
+@contextmanager
+def large_messages(n_bytes: int) -> Iterator[None]:
+    """Send a value of up to so many bytes without a warning: there is no better way for it."""
+    config = optional("dask", extra="dask", needed_for="the Dask engine").config
+    with config.set({"distributed.admin.large-graph-warning-threshold": n_bytes}):
+        yield
+
+
+def _check_address(distributed: ModuleType, address: str, timeout: float) -> None:
+    """Raise if nothing that speaks Dask's protocol answers at an address.
+
+    A client that finds nobody leaves itself half open, to be collected at a bad moment: in the
+    thread that the next client starts, while that one waits for it.
+    """
+
+    async def ask() -> None:
+        security = distributed.Security().get_connection_args("client")
+        comm = await distributed.comm.connect(address, timeout=timeout, **security)
+        await comm.close()
+
+    try:
+        # In a thread of its own, because a notebook already runs a loop in this one.
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(asyncio.run, ask()).result()
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        raise EngineError(
+            f"no Dask scheduler answers at {address!r} within {timeout:g} s: "
+            f"{error or type(error).__name__}; start one with: dask scheduler"
+        ) from error
+
+
+def _client(
+    distributed: ModuleType, address: Any, timeout: float
+) -> AbstractContextManager[Any, Any]:
+    with warnings.catch_warnings():
+        # Versions are checked by us, with an error that says what to do.
+        warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+        client: AbstractContextManager[Any, Any] = distributed.Client(
+            address, timeout=timeout, set_as_default=False
+        )
+    return client
+
+
+def _wait_for_worker(client: Any, address: str, timeout: float) -> None:
+    try:
+        client.wait_for_workers(1, timeout=timeout)
+    except TimeoutError as error:
+        raise EngineError(
+            f"the scheduler at {address} has no workers after {timeout:g} s; "
+            f"start some with: dask worker {address} --nthreads 1"
+        ) from error
+
+
+def _check_versions(client: Any) -> None:
+    """Raise if the scheduler or a worker runs other versions of what decides the result."""
+    found = client.get_versions(packages=["sugartag", "scipy"])
+    ours = _shortened(found["client"]["packages"])
+    others = {"the scheduler": found["scheduler"]}
+    others |= {f"worker {address}": there for address, there in found["workers"].items()}
+    for who, versions in others.items():
+        theirs = _shortened(versions["packages"])
+        for name in SAME_VERSION:
+            if theirs.get(name) != ours.get(name):
+                raise EngineError(
+                    f"{who} has {name} {theirs.get(name) or 'not installed'}, this machine "
+                    f"{ours.get(name)}; install the same versions everywhere"
+                )
+
+
+def _shortened(packages: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return the versions with Python's cut to the part that must agree: 3.11."""
+    python = ".".join(str(packages["python"]).split(".")[:2])
+    return {**packages, "python": python}

@@ -1,0 +1,180 @@
+"""What is known of an image, as columns that a ridge regression can weigh.
+
+Sparse columns are the image's tags and the words of its title. Dense ones are its likeness to the
+anchors, which are centres of many images and so belong to nobody, and the taste of its owner's
+groups: what the other members tag, never the owner's own habits.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.anchors.clusters import k_means_centres, sampled_features
+from sugartag.anchors.owners import owner_profiles
+from sugartag.collection.model import Collection, Rows
+from sugartag.collection.subset import tag_counts
+from sugartag.collection.texts import Texts
+from sugartag.engine.base import Engine
+from sugartag.features.normalise import visual_rows
+from sugartag.linalg.nystrom import median_width, rbf_kernel
+
+SAMPLE = 10_000
+"""Images that anchors and distances are found on."""
+MIN_USES = 2
+"""A tag that only one image has says nothing about others."""
+MIN_WORD_USES = 3
+MAX_WORDS = 2_000
+WORD = re.compile(r"[^\W\d_]{2,}")
+TASTE_SHRINKAGE = 2.0
+"""Images of nobody's taste that a group's are averaged with."""
+
+
+@dataclass(frozen=True)
+class EvidencePlan:
+    """How much evidence is taken."""
+
+    anchors: int
+    kernel_width: float
+    max_predictors: int
+    titles: bool
+    tastes: int
+    unit_features: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Turns images into the columns of the regression."""
+
+    predictor: IntArray
+    """The tags that say something about others, ascending."""
+    words: Texts
+    """The words of titles that do."""
+    anchors: FloatArray
+    """Anchors x features; without rows where the collection has no features."""
+    width: float
+    """sigma of the likeness to an anchor, exp(-d^2 / sigma^2)."""
+    taste: FloatArray
+    """Owners and, last, nobody x tastes of their groups."""
+    n_tags: int
+    unit_features: bool
+
+    @property
+    def n_sparse(self) -> int:
+        """How many columns are sparse: tags first, then words."""
+        return len(self.predictor) + len(self.words)
+
+    @property
+    def n_dense(self) -> int:
+        """How many columns are dense: anchors first, then tastes."""
+        return len(self.anchors) + int(self.taste.shape[1])
+
+    def sparse_part(self, rows: Rows) -> SparseRows:
+        """Return images x sparse columns, float64."""
+        tags = rows.tags.astype(np.float64)[:, self.predictor]
+        if not len(self.words):
+            return sparse.csr_array(tags)
+        place = {word: number for number, word in enumerate(self.words)}
+        return sparse.csr_array(sparse.hstack([tags, _word_rows(rows, place)], format="csr"))
+
+    def dense_part(self, rows: Rows) -> FloatArray:
+        """Return images x dense columns, float64."""
+        taste = self.taste[rows.owner]
+        if not len(self.anchors):
+            return taste
+        features = rows.features_like(self.anchors.shape[1])
+        likeness = rbf_kernel(visual_rows(features, self.unit_features), self.anchors, self.width)
+        return np.hstack([likeness, taste])
+
+
+def gather_evidence(
+    plan: EvidencePlan, collection: Collection, *, engine: Engine, rng: np.random.Generator
+) -> Evidence:
+    """Choose the tags, words, anchors and tastes that images are described by."""
+    anchors, width = _anchors(plan, collection, rng)
+    counts = tag_counts(collection)
+    most_used = np.argsort(-counts, kind="stable")[: plan.max_predictors]
+    return Evidence(
+        predictor=np.sort(most_used[counts[most_used] >= MIN_USES]),
+        words=_title_words(collection) if plan.titles else Texts.of([]),
+        anchors=anchors,
+        width=width,
+        taste=_group_tastes(plan.tastes, collection, engine=engine),
+        n_tags=collection.n_tags,
+        unit_features=plan.unit_features,
+    )
+
+
+def _anchors(
+    plan: EvidencePlan, collection: Collection, rng: np.random.Generator
+) -> tuple[FloatArray, float]:
+    if collection.n_features == 0 or plan.anchors == 0:
+        return np.zeros((0, collection.n_features)), 1.0
+    sample = sampled_features(collection, SAMPLE, unit_features=plan.unit_features, rng=rng)
+    width = plan.kernel_width * median_width(sample)
+    # An anchor must stand for several images, or it would be somebody's.
+    count = max(1, min(plan.anchors, len(sample) // 4))
+    return k_means_centres(sample, count, rng=rng), width
+
+
+def _title_words(collection: Collection) -> Texts:
+    titles = collection.texts_of("titles")
+    if titles is None:
+        return Texts.of([])
+    uses = Counter(word for title in titles for word in words_of(title))
+    often = [(word, count) for word, count in uses.items() if count >= MIN_WORD_USES]
+    often.sort(key=lambda pair: (-pair[1], pair[0]))
+    return Texts.of(sorted(word for word, _ in often[:MAX_WORDS]))
+
+
+def words_of(title: str) -> set[str]:
+    """Return the words of a title, in lower case: runs of two letters or more."""
+    return set(WORD.findall(title.casefold()))
+
+
+def _word_rows(rows: Rows, place: dict[str, int]) -> SparseRows:
+    titles: Iterable[str] = rows.titles if rows.titles is not None else ()
+    found = [
+        (row, place[word])
+        for row, title in enumerate(titles)
+        for word in sorted(words_of(title))
+        if word in place
+    ]
+    pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+    ones = np.ones(len(pairs))
+    shape = (len(rows), len(place))
+    return sparse.csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=shape)
+
+
+def _group_tastes(count: int, collection: Collection, *, engine: Engine) -> FloatArray:
+    """Return owners x tastes: how the other members of their groups tag, in few numbers."""
+    nothing = np.zeros((collection.n_owners + 1, 0))
+    if collection.groups.nnz == 0 or count == 0:
+        return nothing
+    profiles = owner_profiles(collection, engine=engine)
+    owned = np.bincount(collection.owner, minlength=collection.n_owners + 1)[:-1]
+    mean = profiles.sum(axis=0) / max(int(owned.sum()), 1)
+    directions = _main_directions(profiles, min(count, *profiles.shape))
+    coordinates = profiles @ directions - np.multiply.outer(owned, mean @ directions)
+    members = collection.groups.astype(np.float64)
+    # A group's sum, less the owner's own part of it, once for each of the owner's groups.
+    joined = np.asarray(members.sum(axis=1)).ravel()
+    others = members @ (members.T @ coordinates) - joined[:, None] * coordinates
+    images = members @ (members.T @ owned) - joined * owned
+    taste = others / (images + TASTE_SHRINKAGE)[:, None]
+    return np.vstack([taste, np.zeros((1, taste.shape[1]))])
+
+
+def _main_directions(profiles: SparseRows, count: int) -> FloatArray:
+    """Return tags x directions: in which the tag counts of owners differ most."""
+    from sklearn.utils.extmath import randomized_svd
+
+    with threadpool_limits(1):
+        _, _, directions = randomized_svd(profiles, count, random_state=0)
+    found: FloatArray = np.asarray(directions).T
+    return found
