@@ -30,3 +30,7 @@ def test_the_numbers_in_the_readme_are_those_of_the_result_files():
 
     assert f"grew by {memory['growth']:.1%}".replace("%", " %") in text
     assert f"1/{int(1 / solvers['exact_over_multiplicative_cpu'])} of the time" in text
+    compared = json.loads((results / "comparison-openclipart.json").read_text(encoding="utf-8"))
+    for name in ("sugar-plus", "nmc", "sugar-tc"):
+        mean = compared["methods"][name]["summary"]["tuned"]["map"]["mean"]
+        assert f"{mean:.3f}" in text

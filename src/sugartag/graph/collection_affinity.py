@@ -1,5 +1,7 @@
 """The tag affinity of a whole collection, in one pass over its images."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sugartag._typing import SparseRows
@@ -16,15 +18,16 @@ def collection_affinity(
     taxonomy_weight: float,
     links_per_tag: int,
     engine: Engine,
+    weighed: Callable[[SparseRows], SparseRows] | None = None,
 ) -> SparseRows:
-    """Return T of eq. 5 for the collection's own tags and counts."""
+    """Return T of eq. 5 for the collection's own tags and counts, weighed first if so asked."""
     counts = engine.sum(count_tags_together, collection.blocks(), collection)
     lin = None
     if taxonomy_weight > 0:
         uses = counts.diagonal().astype(np.int64)
         lin = LinSimilarity.of_tags(load_taxonomy(), collection.tag_names, uses)
     return tag_affinity(
-        counts,
+        counts if weighed is None else weighed(counts),
         lin,
         cooccurrence_weight=cooccurrence_weight,
         taxonomy_weight=taxonomy_weight,

@@ -21,7 +21,7 @@ class Fitted(Protocol):
 
     @property
     def floor(self) -> float:
-        """The score of a tag about which nothing is known; tags are predicted above it."""
+        """Tags are predicted above this score: that of a tag of which nothing is known, or more."""
         ...
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:

@@ -6,9 +6,7 @@ from scipy import sparse
 from sugartag._typing import SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine, row_blocks
-from sugartag.graph.collection_affinity import count_tags_together
-from sugartag.graph.tag_affinity import tag_affinity
-from sugartag.graph.wordnet import LinSimilarity, load_taxonomy
+from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.linalg.laplacian import symmetrised, without_diagonal
 from sugartag.linalg.sparse_rows import strongest_per_row
 
@@ -45,17 +43,13 @@ def tag_graph(
     engine: Engine,
 ) -> SparseRows:
     """Link tags by use and by meaning: n(a,b) / (n(a) + n(b)) and Lin's similarity, weighted."""
-    counts = engine.sum(count_tags_together, collection.blocks(), collection)
-    lin = None
-    if taxonomy_weight > 0:
-        uses = counts.diagonal().astype(np.int64)
-        lin = LinSimilarity.of_tags(load_taxonomy(), collection.tag_names, uses)
-    affinity = tag_affinity(
-        counts_of_equal_share(counts),
-        lin,
+    affinity = collection_affinity(
+        collection,
         cooccurrence_weight=cooccurrence_weight,
         taxonomy_weight=taxonomy_weight,
         links_per_tag=links_per_tag,
+        engine=engine,
+        weighed=counts_of_equal_share,
     )
     return without_diagonal(affinity)
 
