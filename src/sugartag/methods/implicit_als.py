@@ -17,7 +17,7 @@ from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.settings import require
+from sugartag.methods.settings import require_counts, require_positive
 
 ROWS_AT_ONCE = 256
 """Images without a known owner that are solved for in one step."""
@@ -100,12 +100,8 @@ class ImplicitALS:
     """Count an owner's uses of a tag by log2(1 + uses), not one by one."""
 
     def __post_init__(self) -> None:
-        for name in ("factors", "iterations"):
-            value = getattr(self, name)
-            require(value >= 1, f"{self.name} setting {name} is {value}; it must be at least 1")
-        for name in ("regularization", "confidence"):
-            value = getattr(self, name)
-            require(value > 0, f"{self.name} setting {name} is {value}; it must be above 0")
+        require_counts(self, "factors", "iterations")
+        require_positive(self, "regularization", "confidence")
 
     def fit(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator

@@ -29,7 +29,7 @@ from sugartag.methods.locality_steps import (
     objective,
     update_clusters,
 )
-from sugartag.methods.settings import require
+from sugartag.methods.settings import require_counts, require_not_negative, require_positive
 from sugartag.methods.tag_vote import all_tags
 
 logger = logging.getLogger(__name__)
@@ -156,19 +156,10 @@ class LocalLowRank:
     """Relative change of the objective that ends the rounds."""
 
     def __post_init__(self) -> None:
-        for name in ("cluster_size", "rank", "image_neighbours", "tag_neighbours"):
-            value = getattr(self, name)
-            require(value >= 1, f"lslr setting {name} is {value}; it must be at least 1")
-        require(
-            self.max_iterations >= 1,
-            f"lslr setting max_iterations is {self.max_iterations}; it must be at least 1",
-        )
-        for name in ("expectation_ridge", "local_ridge", "ridge"):
-            value = getattr(self, name)
-            require(value > 0, f"lslr setting {name} is {value}; it must be above 0")
-        for name in ("image_geometry", "tag_geometry", "consensus", "tolerance"):
-            value = getattr(self, name)
-            require(value >= 0, f"lslr setting {name} is {value}; it must not be negative")
+        counts = ("cluster_size", "rank", "image_neighbours", "tag_neighbours", "max_iterations")
+        require_counts(self, *counts)
+        require_positive(self, "expectation_ridge", "local_ridge", "ridge")
+        require_not_negative(self, "image_geometry", "tag_geometry", "consensus", "tolerance")
 
     def fit(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator

@@ -24,7 +24,7 @@ from sugartag.methods.low_rank_steps import (
     minimised,
 )
 from sugartag.methods.near_images import NearImages, image_graph
-from sugartag.methods.settings import require
+from sugartag.methods.settings import require, require_counts, require_not_negative
 
 logger = logging.getLogger(__name__)
 
@@ -148,13 +148,9 @@ class LowRank:
     """Updates of an image that was not fitted."""
 
     def __post_init__(self) -> None:
-        for name in ("neighbours", "max_rank", "max_iterations", "new_image_updates"):
-            value = getattr(self, name)
-            require(value >= 1, f"lr setting {name} is {value}; it must be at least 1")
+        require_counts(self, "neighbours", "max_rank", "max_iterations", "new_image_updates")
         weights = ("image_smoothness", "tag_smoothness", "cooccurrence_weight", "taxonomy_weight")
-        for name in (*weights, "links_per_tag", "tolerance"):
-            value = getattr(self, name)
-            require(value >= 0, f"lr setting {name} is {value}; it must not be negative")
+        require_not_negative(self, *weights, "links_per_tag", "tolerance")
         require(
             0 < self.nuclear_share < 1,
             f"lr setting nuclear_share is {self.nuclear_share}; it must be between 0 and 1",

@@ -25,7 +25,12 @@ from sugartag.methods.mrtf_graphs import tag_graph, user_graph
 from sugartag.methods.mrtf_start import Ranks, Start, random_start, smoothed_tags, warm_start
 from sugartag.methods.mrtf_training import Descent, Laplacians, Loss, Objective, Penalties, Posts
 from sugartag.methods.near_images import NearImages, image_graph
-from sugartag.methods.settings import require
+from sugartag.methods.settings import (
+    require,
+    require_counts,
+    require_not_negative,
+    require_positive,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -87,16 +92,10 @@ class RankingFactorisation:
 
     def __post_init__(self) -> None:
         counts = ("user_rank", "image_rank", "tag_rank", "wrong_tags", "batch_size", "neighbours")
-        for name in (*counts, "links_per_user", "links_per_tag"):
-            value = getattr(self, name)
-            require(value >= 1, f"mrtf setting {name} is {value}; it must be at least 1")
+        require_counts(self, *counts, "links_per_user", "links_per_tag")
         amounts = ("smoothness", "ridge", "related_tags", "epochs", "start_noise")
-        for name in (*amounts, "cooccurrence_weight", "taxonomy_weight"):
-            value = getattr(self, name)
-            require(value >= 0, f"mrtf setting {name} is {value}; it must not be negative")
-        for name in ("learning_rate", "start_scale"):
-            value = getattr(self, name)
-            require(value > 0, f"mrtf setting {name} is {value}; it must be above 0")
+        require_not_negative(self, *amounts, "cooccurrence_weight", "taxonomy_weight")
+        require_positive(self, "learning_rate", "start_scale")
         require(
             0 <= self.own_share <= 1,
             f"mrtf setting own_share is {self.own_share}; it must be from 0 to 1",

@@ -36,7 +36,12 @@ from sugartag.methods.nonlinear_factors import (
     solve_tags,
     sum_map,
 )
-from sugartag.methods.settings import require
+from sugartag.methods.settings import (
+    require,
+    require_counts,
+    require_not_negative,
+    require_positive,
+)
 from sugartag.methods.tag_vote import all_tags
 
 logger = logging.getLogger(__name__)
@@ -112,15 +117,9 @@ class NonlinearCompletion:
     """mu of "convex": the final weight of the nuclear norm, 1 being where nothing is left."""
 
     def __post_init__(self) -> None:
-        for name in ("landmarks", "rank", "max_iterations"):
-            value = getattr(self, name)
-            require(value >= 1, f"nmc setting {name} is {value}; it must be at least 1")
-        for name in ("ridge", "tag_weight", "kernel_width"):
-            value = getattr(self, name)
-            require(value > 0, f"nmc setting {name} is {value}; it must be above 0")
-        for name in ("feature_weight", "tolerance"):
-            value = getattr(self, name)
-            require(value >= 0, f"nmc setting {name} is {value}; it must not be negative")
+        require_counts(self, "landmarks", "rank", "max_iterations")
+        require_positive(self, "ridge", "tag_weight", "kernel_width")
+        require_not_negative(self, "feature_weight", "tolerance")
         require(
             0 < self.absence_weight <= 1,
             f"nmc setting absence_weight is {self.absence_weight}; it must be above 0, at most 1",

@@ -38,6 +38,28 @@ def require(condition: bool, message: str) -> None:
         raise SettingsError(message)
 
 
+def require_counts(method: Any, *names: str) -> None:
+    """Raise unless the settings of these names are 1 or more."""
+    for name in names:
+        _require_of(method, name, getattr(method, name) >= 1, "be at least 1")
+
+
+def require_positive(method: Any, *names: str) -> None:
+    """Raise unless the settings of these names are above 0."""
+    for name in names:
+        _require_of(method, name, getattr(method, name) > 0, "be above 0")
+
+
+def require_not_negative(method: Any, *names: str) -> None:
+    """Raise unless the settings of these names are 0 or more."""
+    for name in names:
+        _require_of(method, name, getattr(method, name) >= 0, "not be negative")
+
+
+def _require_of(method: Any, name: str, condition: bool, rule: str) -> None:
+    require(condition, f"{method.name} setting {name} is {getattr(method, name)}; it must {rule}")
+
+
 def _converted(value: Any, hint: Any, what: str) -> Any:
     options = typing.get_args(hint)
     if typing.get_origin(hint) is typing.Literal:

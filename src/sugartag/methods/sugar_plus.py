@@ -16,7 +16,7 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
-from sugartag.methods.settings import require
+from sugartag.methods.settings import require, require_not_negative, require_positive
 from sugartag.methods.sugar_plus_belief import Beliefs, Evidences
 from sugartag.methods.sugar_plus_evidence import Evidence, EvidencePlan, gather_evidence
 from sugartag.methods.sugar_plus_history import History, write_history
@@ -106,12 +106,10 @@ class SugarPlus:
     """Scale the features of each image to length 1 before comparing them."""
 
     def __post_init__(self) -> None:
-        for name in ("anchors", "max_predictors", "tastes", "history", "owner_variance"):
-            value = getattr(self, name)
-            require(value >= 0, f"{self.name} setting {name} is {value}; it must not be negative")
-        for name in ("kernel_width", "look_alike_width"):
-            value = getattr(self, name)
-            require(value > 0, f"{self.name} setting {name} is {value}; it must be above 0")
+        require_not_negative(
+            self, "anchors", "max_predictors", "tastes", "history", "owner_variance"
+        )
+        require_positive(self, "kernel_width", "look_alike_width")
         for name in ("anchor_ridge", "tag_ridge"):
             value = getattr(self, name)
             require(

@@ -16,7 +16,7 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.settings import require
+from sugartag.methods.settings import require_counts, require_not_negative
 from sugartag.methods.tag_prop_weights import (
     LikelihoodProblem,
     Weights,
@@ -93,12 +93,10 @@ class TagProp:
     """How the nearest images are found; as in tag-vote."""
 
     def __post_init__(self) -> None:
-        for name in ("neighbours", "retrieved_per_voter", "learning_images", "max_iterations"):
-            value = getattr(self, name)
-            require(value >= 1, f"{self.name} setting {name} is {value}; it must be at least 1")
-        for name in ("own_weight", "shrinkage"):
-            value = getattr(self, name)
-            require(value >= 0, f"{self.name} setting {name} is {value}; it must not be negative")
+        require_counts(
+            self, "neighbours", "retrieved_per_voter", "learning_images", "max_iterations"
+        )
+        require_not_negative(self, "own_weight", "shrinkage")
 
     def fit(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator

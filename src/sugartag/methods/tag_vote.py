@@ -12,7 +12,7 @@ import numpy as np
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
-from sugartag.methods.settings import require
+from sugartag.methods.settings import require, require_counts
 from sugartag.methods.tag_prior import images_with_each_tag
 from sugartag.methods.voters import FittedVoters, chosen_search
 from sugartag.methods.voters import all_tags as all_tags
@@ -63,9 +63,7 @@ class TagVote:
     them where usearch is not installed."""
 
     def __post_init__(self) -> None:
-        for name in ("neighbours", "retrieved_per_voter"):
-            value = getattr(self, name)
-            require(value >= 1, f"{self.name} setting {name} is {value}; it must be at least 1")
+        require_counts(self, "neighbours", "retrieved_per_voter")
 
     def fit(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator

@@ -18,7 +18,7 @@ from sugartag.engine.base import Block, Engine
 from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
 from sugartag.methods.near_images import NearImages, image_graph
-from sugartag.methods.settings import require
+from sugartag.methods.settings import require, require_counts, require_not_negative
 from sugartag.methods.trvsc_updates import (
     Consistency,
     Pull,
@@ -147,13 +147,9 @@ class TRVSC:
     """Updates of an image that was not fitted."""
 
     def __post_init__(self) -> None:
-        for name in ("neighbours", "candidates", "max_iterations", "new_image_updates"):
-            value = getattr(self, name)
-            require(value >= 1, f"trvsc setting {name} is {value}; it must be at least 1")
+        require_counts(self, "neighbours", "candidates", "max_iterations", "new_image_updates")
         weights = ("fidelity", "taxonomy_weight", "cooccurrence_weight", "links_per_tag")
-        for name in (*weights, "tolerance"):
-            value = getattr(self, name)
-            require(value >= 0, f"trvsc setting {name} is {value}; it must not be negative")
+        require_not_negative(self, *weights, "tolerance")
         require(
             self.start_value > 0,
             f"trvsc setting start_value is {self.start_value}; at 0 no tag could ever be added",

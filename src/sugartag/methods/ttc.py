@@ -18,7 +18,7 @@ from sugartag.anchors.owners import owner_profiles
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine
 from sugartag.graph.collection_affinity import collection_affinity, count_tags_together
-from sugartag.methods.settings import require
+from sugartag.methods.settings import require, require_not_negative
 from sugartag.methods.tag_prior import images_with_each_tag
 from sugartag.methods.tag_vote import all_tags
 from sugartag.methods.triclusters import ClusterCounts, TriClusters, tricluster
@@ -97,9 +97,7 @@ class TTC1:
                 f"{self.name} setting {name} is {value}; it must be at least 1",
             )
         weights = ("smoothness", "prior_weight", "cooccurrence_weight", "taxonomy_weight")
-        for name in (*weights, "tolerance", "cluster_sweeps"):
-            value = getattr(self, name)
-            require(value >= 0, f"{self.name} setting {name} is {value}; it must not be negative")
+        require_not_negative(self, *weights, "tolerance", "cluster_sweeps")
         require(self.ridge > 0, f"{self.name} setting ridge is {self.ridge}; it must be above 0")
         require(
             0 <= self.block_share < 1,
