@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from sugartag.collection.align import Catalogue
+from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import without_truth
 from sugartag.engine.base import Engine
@@ -34,12 +35,6 @@ def fit_model(method: Method, collection: Collection, *, engine: Engine, seed: i
 
 def run_id(method: Method, collection: Collection, seed: int) -> str:
     """Name a run by what decides its outcome: method, settings, seed and data."""
-    digest = hashlib.sha256(
-        json.dumps(
-            [method.name, asdict(cast("Any", method)), seed, collection.tag_names], sort_keys=True
-        ).encode()
-    )
-    for shard in collection.shards:
-        for array in (shard.tags.indices, shard.tags.indptr, shard.owner, shard.ids.data):
-            digest.update(np.ascontiguousarray(array).data)
+    decided_by = [method.name, asdict(cast("Any", method)), seed, collection_digest(collection)]
+    digest = hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode())
     return f"{method.name}-{digest.hexdigest()[:12]}"

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sugartag.cli.main import main
-from sugartag.cli.tune import digest_of
+from sugartag.collection.digest import collection_digest
 from sugartag.collection.store import save_collection
 
 METHOD = ["--methods", "linear-probe"]
@@ -174,7 +174,7 @@ DAMAGES = [
 def test_a_damaged_file_is_one_line_and_is_left_alone(collection, photos, out, path, value):
     whole = {
         **{"format": "sugartag-tuned/1", "seed": 0, "hide": 0.3, "unseen": None, "budget": 1},
-        "digest": digest_of(collection),
+        "digest": collection_digest(collection),
         "methods": {"linear-probe": {"trials": [dict.fromkeys(TRIAL, 0.5)]}},
     }
     whole["methods"]["linear-probe"]["trials"][0] |= {"settings": {}, "failed": None}

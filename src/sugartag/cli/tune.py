@@ -1,6 +1,5 @@
 """``sugartag tune``: choose the settings of methods, with as many trials for each."""
 
-import hashlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
-import numpy as np
 
 from sugartag.cli.choosing import chosen_names
 from sugartag.cli.evaluate import BYTES_IN_MEMORY, bytes_of, table_file
@@ -18,6 +16,7 @@ from sugartag.cli.main import EXIT_STOPPED
 from sugartag.cli.options import FOLDER, overwrite_option, seed_option, threads_option
 from sugartag.cli.progress import ProgressDisplay
 from sugartag.cli.tuned_file import Circumstances, Tuned, read_tuned, write_tuned
+from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
 from sugartag.collection.store import open_collection
 from sugartag.collection.subset import hide_tags, without_truth
@@ -27,8 +26,6 @@ from sugartag.evaluation.cost import machine
 from sugartag.evaluation.protocol import Task
 from sugartag.evaluation.results import Table
 from sugartag.evaluation.tuning import Trial, best, tune, tuning_task
-from sugartag.fitting import run_id
-from sugartag.methods.original import Original
 from sugartag.methods.registry import missing_package
 from sugartag.methods.search_spaces import SEARCH_SPACES, search_space
 
@@ -103,17 +100,6 @@ def command(**options: Any) -> None:
     _refuse_without_score(names, tuned)
 
 
-def digest_of(collection: Collection) -> str:
-    """Return a digest of what trials see: names, tags, owners, groups and features."""
-    # The run of a method that learns nothing is named by the data alone.
-    digest = hashlib.sha256(run_id(Original(), collection, 0).encode())
-    features = [shard.features for shard in collection.shards if shard.features is not None]
-    for array in (collection.groups.indptr, collection.groups.indices, *features):
-        digest.update(f"{array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
-
-
 def _names(asked: _Asked) -> list[str]:
     names = chosen_names(asked.methods)
     for name in names:
@@ -131,7 +117,9 @@ def _task(collection: Collection, asked: _Asked) -> Task:
 
 def _begun(names: Sequence[str], collection: Collection, asked: _Asked) -> Tuned:
     """Return the trials that are there already, if they may be continued."""
-    circumstances = Circumstances(digest_of(collection), asked.seed, asked.hide, asked.unseen)
+    circumstances = Circumstances(
+        collection_digest(collection), asked.seed, asked.hide, asked.unseen
+    )
     if asked.overwrite or not asked.out.exists():
         return Tuned(circumstances, asked.budget, {})
     there = read_tuned(asked.out)
