@@ -86,7 +86,7 @@ NOTES = """\
   are right, features that show them. They were fixed before a method was run on them, and a method
   that shares the assumptions has it easier there.
 - Times of the comparisons were taken while other work had the machine: they tell orders of
-  magnitude. Those of the 20,000 images were taken in one run that had it nearly to itself.
+  magnitude. Those of the 20,000 images come from one run that had it to itself.
 - Peak memory is that of the whole process, the collection and what tuning left behind included.
 """
 
