@@ -23,6 +23,7 @@ lint: $(VENV)/installed-for-tests
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/bench_solvers.py --out benchmarks/results/solvers.json
+	$(BIN)/python benchmarks/bench_all_methods.py --out benchmarks/results/all-methods-20000.json
 	$(BIN)/python benchmarks/bench_memory.py --out benchmarks/results/memory.json
 
 clean:

@@ -33,7 +33,7 @@ TITLES = {
 }
 WIDTH = 100
 LARGE = "all-methods-20000.json"
-"""A results file of ``sugartag evaluate`` on 20,000 images."""
+"""What ``benchmarks/bench_all_methods.py`` writes."""
 
 INTRODUCTION = """\
 # Results

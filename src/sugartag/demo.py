@@ -78,7 +78,7 @@ CONTESTANTS = (
         "sugar-plus",
         "sugar-plus",
         {},
-        "everything known of a picture, weighed for each tag",
+        "everything known of a picture, its title too, weighed for each tag",
     ),
     Contestant(
         "sugar-tc, eq. 12",

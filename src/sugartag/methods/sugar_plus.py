@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 
 TAG_RIDGES = (1.0, 5.0, 20.0, 80.0, 300.0)
 ANCHOR_RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
-USUAL_TAG_RIDGE, USUAL_ANCHOR_RIDGE = 20.0, 0.1
+USUAL_ANCHOR_RIDGE = 0.1
+"""What anchors are penalised by while the ridge of tags is chosen."""
 TASTE_RIDGE = 10.0
 ROWS_PER_BLOCK = 256
 ROWS_AT_ONCE = 512
