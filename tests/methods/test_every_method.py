@@ -82,6 +82,8 @@ WINNERS = [
 
 STORABLE = (np.ndarray, sparse.csr_array, float, int, str, bool, type(None), Collection, Texts)
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}
+SINGLE_PRECISION = {"sugar-plus": {"rtol": 1e-4, "atol": 2e-5}}
+"""Methods that multiply in float32: how a matrix is cut then shows in the fifth digit."""
 
 every_method = pytest.mark.parametrize("name", METHODS)
 every_seed = pytest.mark.parametrize("seed", SEEDS)
@@ -191,7 +193,7 @@ def test_scores_do_not_depend_on_the_block_an_image_is_in(name, rows_per_block, 
 
     scores = all_scores(model, collection, rows_per_block=rows_per_block)
 
-    np.testing.assert_allclose(scores, planted_scores(name), **CLOSE)
+    np.testing.assert_allclose(scores, planted_scores(name), **SINGLE_PRECISION.get(name, CLOSE))
 
 
 @every_method
@@ -201,7 +203,7 @@ def test_scores_do_not_depend_on_the_block_an_image_is_in(name, rows_per_block, 
 def test_scores_do_not_depend_on_workers_or_threads(name, engine, collection):
     scores = all_scores(fitted(name, collection, engine), collection, engine=engine)
 
-    np.testing.assert_allclose(scores, planted_scores(name), **CLOSE)
+    np.testing.assert_allclose(scores, planted_scores(name), **SINGLE_PRECISION.get(name, CLOSE))
 
 
 @every_method
@@ -210,7 +212,7 @@ def test_several_shards_give_the_scores_of_one(name, collection):
 
     scores = all_scores(fitted(name, cut), cut)
 
-    np.testing.assert_allclose(scores, planted_scores(name), **CLOSE)
+    np.testing.assert_allclose(scores, planted_scores(name), **SINGLE_PRECISION.get(name, CLOSE))
 
 
 @every_method
@@ -247,7 +249,7 @@ def test_everybody_is_a_stranger_to_an_image_of_nobody(name, is_new, collection)
 
     scores = model.scores(rows, strangers_only=True)
 
-    np.testing.assert_allclose(scores, model.scores(rows), **CLOSE)
+    np.testing.assert_allclose(scores, model.scores(rows), **SINGLE_PRECISION.get(name, CLOSE))
 
 
 @every_method

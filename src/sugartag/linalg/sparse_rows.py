@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import SparseRows
+from sugartag._typing import FloatArray, IntArray, SparseRows
 
 
 def row_number_of_entries(matrix: SparseRows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -29,3 +29,32 @@ def strongest_per_row(matrix: SparseRows, count: int) -> SparseRows:
     return sparse.csr_array(
         (matrix.data[kept], (rows[kept], matrix.indices[kept])), shape=matrix.shape
     )
+
+
+def chosen_columns(matrix: SparseRows, columns: IntArray) -> SparseRows:
+    """Return some columns, which ascend; faster than indexing where most are kept."""
+    n_columns = matrix.shape[1]
+    if len(columns) == n_columns:
+        return matrix
+    place = np.full(n_columns, len(columns), dtype=np.int64)
+    place[columns] = np.arange(len(columns))
+    target = place[matrix.indices]
+    kept = target < len(columns)
+    passed = np.concatenate([[0], np.cumsum(kept)])
+    return sparse.csr_array(
+        (matrix.data[kept], target[kept], passed[matrix.indptr]),
+        shape=(matrix.shape[0], len(columns)),
+    )
+
+
+def same_places(values: FloatArray, matrix: SparseRows) -> SparseRows:
+    """Return the matrix with other values in its stored places, zeros kept."""
+    return sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def values_at(matrix: SparseRows, rows: IntArray, columns: IntArray) -> FloatArray:
+    """Return the value in each of some places, 0 where none is stored."""
+    if not len(rows):
+        return np.zeros(0)
+    found: FloatArray = np.asarray(matrix[rows, columns]).ravel()
+    return found

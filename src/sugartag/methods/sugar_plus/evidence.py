@@ -8,7 +8,7 @@ groups: what the other members tag, never the owner's own habits.
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -21,11 +21,13 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.collection.subset import tag_counts
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Engine
-from sugartag.features.normalise import visual_rows
-from sugartag.linalg.nystrom import median_width, rbf_kernel
+from sugartag.linalg.nystrom import median_width
+from sugartag.linalg.sparse_rows import chosen_columns
 
 SAMPLE = 10_000
 """Images that anchors and distances are found on."""
+USUAL_WIDTH = 1.4
+"""Of the likeness to an anchor, in median distances of two images."""
 MIN_USES = 2
 """A tag that only one image has says nothing about others."""
 MIN_WORD_USES = 3
@@ -40,7 +42,6 @@ class EvidencePlan:
     """How much evidence is taken."""
 
     anchors: int
-    kernel_width: float
     max_predictors: int
     titles: bool
     tastes: int
@@ -56,11 +57,15 @@ class Evidence:
     words: Texts
     """The words of titles that do."""
     anchors: FloatArray
-    """Anchors x features; without rows where the collection has no features."""
+    """Anchors x features, float32; without rows where the collection has no features."""
+    median: float
+    """The median distance of two images."""
     width: float
     """sigma of the likeness to an anchor, exp(-d^2 / sigma^2)."""
+    centre: FloatArray
+    """The mean likeness of all anchors to each, taken off: small numbers add up more exactly."""
     taste: FloatArray
-    """Owners and, last, nobody x tastes of their groups."""
+    """Owners and, last, nobody x tastes of their groups; float32."""
     n_tags: int
     unit_features: bool
 
@@ -74,52 +79,96 @@ class Evidence:
         """How many columns are dense: anchors first, then tastes."""
         return len(self.anchors) + int(self.taste.shape[1])
 
-    def sparse_part(self, rows: Rows) -> SparseRows:
-        """Return images x sparse columns, float64."""
-        tags = rows.tags.astype(np.float64)[:, self.predictor]
-        if not len(self.words):
-            return sparse.csr_array(tags)
-        place = {word: number for number, word in enumerate(self.words)}
-        return sparse.csr_array(sparse.hstack([tags, _word_rows(rows, place)], format="csr"))
+    def known(self, tags: SparseRows, words: SparseRows) -> SparseRows:
+        """Return images x sparse columns, from all their tags and the words of their titles."""
+        columns = chosen_columns(tags, self.predictor)
+        return sparse.csr_array(sparse.hstack([columns, words], format="csr"))
 
-    def dense_part(self, rows: Rows) -> FloatArray:
-        """Return images x dense columns, float64."""
-        taste = self.taste[rows.owner]
+    def words_of(self, rows: Rows) -> SparseRows:
+        """Return images x words, 1 where the title has the word."""
+        return _word_rows(rows, self.words)
+
+    def dense(self, rows: Rows) -> FloatArray:
+        """Return images x dense columns, float32."""
+        taste = self.taste[np.minimum(rows.owner, len(self.taste) - 1)]
         if not len(self.anchors):
             return taste
-        features = rows.features_like(self.anchors.shape[1])
-        likeness = rbf_kernel(visual_rows(features, self.unit_features), self.anchors, self.width)
-        return np.hstack([likeness, taste])
+        return np.hstack([self.likeness(rows) - self.centre, taste])
+
+    def likeness(self, rows: Rows) -> FloatArray:
+        """Return images x anchors: exp(-d^2 / sigma^2), float32."""
+        features = compared_features(rows.features_like(self.anchors.shape[1]), self.unit_features)
+        return likeness(features, self.anchors, self.width)
+
+    def with_width(self, kernel_width: float) -> "Evidence":
+        """Return the same with another width, in median distances of two images."""
+        if not len(self.anchors):
+            return self
+        width = kernel_width * self.median
+        centre = likeness(self.anchors, self.anchors, width).mean(axis=0, dtype=np.float64)
+        return replace(self, width=width, centre=centre.astype(np.float32))
 
 
 def gather_evidence(
-    plan: EvidencePlan, collection: Collection, *, engine: Engine, rng: np.random.Generator
+    plan: EvidencePlan,
+    collection: Collection,
+    *,
+    engine: Engine,
+    rng: np.random.Generator,
 ) -> Evidence:
     """Choose the tags, words, anchors and tastes that images are described by."""
-    anchors, width = _anchors(plan, collection, rng)
     counts = tag_counts(collection)
     most_used = np.argsort(-counts, kind="stable")[: plan.max_predictors]
-    return Evidence(
+    n_features = collection.n_features if plan.anchors else 0
+    bare = Evidence(
         predictor=np.sort(most_used[counts[most_used] >= MIN_USES]),
         words=_title_words(collection) if plan.titles else Texts.of([]),
-        anchors=anchors,
-        width=width,
-        taste=_group_tastes(plan.tastes, collection, engine=engine),
+        anchors=np.zeros((0, n_features), dtype=np.float32),
+        median=1.0,
+        width=1.0,
+        centre=np.zeros(0, dtype=np.float32),
+        taste=_group_tastes(plan.tastes, collection, engine=engine).astype(np.float32),
         n_tags=collection.n_tags,
         unit_features=plan.unit_features,
     )
+    return bare if n_features == 0 else _with_anchors(bare, plan, collection, rng)
 
 
-def _anchors(
-    plan: EvidencePlan, collection: Collection, rng: np.random.Generator
-) -> tuple[FloatArray, float]:
-    if collection.n_features == 0 or plan.anchors == 0:
-        return np.zeros((0, collection.n_features)), 1.0
+def _with_anchors(
+    bare: Evidence, plan: EvidencePlan, collection: Collection, rng: np.random.Generator
+) -> Evidence:
     sample = sampled_features(collection, SAMPLE, unit_features=plan.unit_features, rng=rng)
-    width = plan.kernel_width * median_width(sample)
+    sample = sample.astype(np.float32)
     # An anchor must stand for several images, or it would be somebody's.
     count = max(1, min(plan.anchors, len(sample) // 4))
-    return k_means_centres(sample, count, rng=rng), width
+    median = median_width(sample)
+    centres = k_means_centres(sample, count, rng=rng).astype(np.float32)
+    return replace(bare, anchors=centres, median=median).with_width(USUAL_WIDTH)
+
+
+def likeness(features: FloatArray, anchors: FloatArray, width: float) -> FloatArray:
+    """Return images x anchors: exp(-d^2 / sigma^2) in single precision.
+
+    Distances are taken from the middle of the anchors, which keeps the products small.
+    """
+    middle = anchors.mean(axis=0)
+    rows, others = features - middle, anchors - middle
+    squared: FloatArray = rows @ others.T
+    squared *= -2.0
+    squared += np.einsum("ij,ij->i", rows, rows)[:, None]
+    squared += np.einsum("ij,ij->i", others, others)
+    np.maximum(squared, 0.0, out=squared)
+    squared /= np.float32(-(width**2))
+    return np.exp(squared, out=squared)
+
+
+def compared_features(features: FloatArray, unit_features: bool) -> FloatArray:
+    """Return features as they are compared, float32."""
+    rows = features.astype(np.float32)
+    if unit_features:
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+        rows /= np.where(length > 0, length, 1.0).astype(np.float32)[:, None]
+    return rows
 
 
 def _title_words(collection: Collection) -> Texts:
@@ -137,8 +186,9 @@ def words_of(title: str) -> set[str]:
     return set(WORD.findall(title.casefold()))
 
 
-def _word_rows(rows: Rows, place: dict[str, int]) -> SparseRows:
-    titles: Iterable[str] = rows.titles if rows.titles is not None else ()
+def _word_rows(rows: Rows, words: Texts) -> SparseRows:
+    place = {word: number for number, word in enumerate(words)}
+    titles: Iterable[str] = rows.titles if rows.titles is not None and place else ()
     found = [
         (row, place[word])
         for row, title in enumerate(titles)
@@ -146,7 +196,7 @@ def _word_rows(rows: Rows, place: dict[str, int]) -> SparseRows:
         if word in place
     ]
     pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
-    ones = np.ones(len(pairs))
+    ones = np.ones(len(pairs), dtype=np.float32)
     shape = (len(rows), len(place))
     return sparse.csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=shape)
 

@@ -1,0 +1,174 @@
+"""From evidence to belief: how probable it is that a tag belongs, given or not.
+
+People give a tag that belongs with a certain probability, their recall r, and one that does not
+with the probability e: by slip, or by habit. If b is the probability that the tag belongs as far as
+the evidence says, a tag that was given belongs with the odds b r : (1 - b) e, one that was not with
+b (1 - r) : (1 - b) (1 - e).
+
+All of it is learned without a truth, on images judged by the others: r from how often the surest
+tags are given, the slips of each tag from how often it is given where nothing speaks for it, and
+then b as a rising function of the evidence. Where the evidence is such that a share y of the tags
+is given, of which a share s are slips, b = (y - s) / (r - s).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sugartag._typing import BoolArray, FloatArray
+
+BINS = 400
+"""Steps of evidence, with equally many given tags in each."""
+POINTS = 1 << 14
+"""Places at which the learned function is written down."""
+EVIDENCES = (-0.5, 2.0)
+"""Between these it is, at least: a tag's share among all images is from 0 to 1."""
+SUREST = 0.98
+"""The quantile of given tags from which on evidence is taken for overwhelming."""
+USUAL_RECALL, RECALL_CELLS = 0.7, 20.0
+"""What the recall is taken for where little is known, and how many tags that counts for."""
+RECALLS = (0.5, 0.95)
+"""Between these the recall is looked for."""
+POOLED_USES = 10.0
+"""Uses of an average tag that each tag's own share of slips is averaged with."""
+SUREST_BELIEF = 0.97
+LEAST = 1e-6
+RISE = 1e-5
+"""What the evidence adds, from end to end, where the learned function is level."""
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Turns evidence into the probability that a tag belongs."""
+
+    low: float
+    step: float
+    """The function is written down at low, low + step, low + 2 step, ..."""
+    belongs: FloatArray
+    """The probability that a tag belongs, by the evidence alone; float32."""
+    recall: float
+    slips: FloatArray
+    """How often each tag is given, by slip, where it does not belong; float32."""
+
+    def prior(self, evidence: FloatArray) -> FloatArray:
+        """Return the probability that tags belong as far as the evidence says."""
+        place = evidence - np.float32(self.low)
+        place /= np.float32(self.step)
+        np.clip(place, 0.0, len(self.belongs) - 1.001, out=place)
+        index = place.astype(np.int32)
+        place -= index
+        found: FloatArray = self.belongs[index]
+        place *= self._rises[index]
+        found += place
+        return found
+
+    @property
+    def _rises(self) -> FloatArray:
+        return np.diff(self.belongs)
+
+    def chance(self, evidence: FloatArray, slips: FloatArray) -> FloatArray:
+        """Return the probability that a tag is given, habits aside."""
+        found: FloatArray = slips + (self.recall - slips) * self.prior(evidence)
+        return found
+
+    def not_given(self, evidence: FloatArray, slips: FloatArray) -> FloatArray:
+        """Return the probability that tags belong that were not given."""
+        prior = self.prior(evidence)
+        against = 1.0 - prior
+        against *= 1.0 - slips
+        prior *= np.float32(1.0 - self.recall)
+        against += prior
+        prior /= against
+        return prior
+
+    def given(self, evidence: FloatArray, slips: FloatArray) -> FloatArray:
+        """Return the probability that tags belong that were given."""
+        prior = self.prior(evidence) * np.float32(self.recall)
+        found: FloatArray = prior / (prior + (1.0 - prior / self.recall) * slips)
+        return found
+
+
+def learned_belief(
+    evidence: FloatArray, given: BoolArray, honest: FloatArray, share: FloatArray
+) -> Belief:
+    """Learn what evidence means from images whose given tags are known.
+
+    ``honest`` is, for each tag given, the probability that it was not given by habit; ``share``
+    the share of all images that have each tag.
+    """
+    recall = estimated_recall(evidence, given, honest)
+    slips = np.minimum(slip_rates(evidence, given, honest, share), 0.5 * recall)
+    points, level = belief_curve(evidence, given, honest, slips, recall)
+    low = min(EVIDENCES[0], float(points[0]))
+    high = max(EVIDENCES[1], float(points[-1]))
+    places = np.linspace(low, high, POINTS)
+    belongs = np.clip(np.interp(places, points, level), LEAST, SUREST_BELIEF)
+    belongs += np.linspace(0.0, RISE, POINTS)
+    step = (high - low) / (POINTS - 1)
+    return Belief(low, step, belongs.astype(np.float32), recall, slips.astype(np.float32))
+
+
+def belief_curve(
+    evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray, recall: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return points of the rising function b = (y - s) / (r - s) of the evidence."""
+    from sklearn.isotonic import IsotonicRegression
+
+    if not given.any():
+        return np.zeros(1), np.full(1, LEAST)
+    edges = np.unique(np.quantile(evidence[given], np.linspace(0, 1, BINS)))
+    place = np.searchsorted(edges, evidence.ravel())
+    size = len(edges) + 1
+    count = np.bincount(place, minlength=size).astype(np.float64)
+    filled = count > 0
+    y, s, middle = (
+        np.bincount(where, weights, minlength=size)[filled] / count[filled]
+        for where, weights in (
+            (place[given.ravel()], honest[given]),
+            (place, np.broadcast_to(slips, evidence.shape).ravel()),
+            (place, evidence.ravel()),
+        )
+    )
+    wanted = (y - s) / np.maximum(recall - s, 0.05)
+    model = IsotonicRegression(y_min=0.0, y_max=1.0)
+    level = np.asarray(model.fit_transform(middle, wanted, sample_weight=count[filled]))
+    # A level stretch is what could not be told apart; its middle stands for it.
+    stretch = np.concatenate([[0], np.cumsum(np.diff(level) > 0)])
+    weight = np.bincount(stretch, count[filled])
+    return np.bincount(stretch, count[filled] * middle) / weight, np.unique(level)
+
+
+def estimated_recall(evidence: FloatArray, given: BoolArray, honest: FloatArray) -> float:
+    """Return how often tags are given for which the evidence is overwhelming."""
+    if not given.any():
+        return USUAL_RECALL
+    sure = evidence >= np.quantile(evidence[given], SUREST)
+    hits = float(honest[sure & given].sum(dtype=np.float64))
+    found = (hits + USUAL_RECALL * RECALL_CELLS) / (np.count_nonzero(sure) + RECALL_CELLS)
+    return float(min(max(found, RECALLS[0]), RECALLS[1]))
+
+
+def slip_rates(
+    evidence: FloatArray, given: BoolArray, honest: FloatArray, share: FloatArray
+) -> FloatArray:
+    """Return how often each tag is given by chance.
+
+    Slips fall where they may, so half of them lie below the median of the images that do not have
+    the tag; of the uses that are right few do.
+    """
+    n_tags = evidence.shape[1]
+    uses, low = np.zeros(n_tags), np.zeros(n_tags)
+    for tag in np.flatnonzero(given.any(axis=0)):
+        has = given[:, tag]
+        trust = honest[has, tag]
+        uses[tag] = trust.sum(dtype=np.float64)
+        if not has.all():
+            below = evidence[has, tag] < np.median(evidence[~has, tag])
+            low[tag] = trust[below].sum(dtype=np.float64)
+    every = np.count_nonzero(given, axis=0)
+    pooled = 2.0 * low.sum() / max(float(uses.sum()), 1.0)
+    slipped = np.minimum((2.0 * low + POOLED_USES * pooled) / (uses + POOLED_USES), 1.0)
+    usual = float(uses.sum()) / max(float(every.sum()), 1.0)
+    no_habit = (uses + POOLED_USES * usual) / (every + POOLED_USES)
+    found: FloatArray = slipped * no_habit * share
+    return np.maximum(found, LEAST)

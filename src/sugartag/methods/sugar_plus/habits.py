@@ -1,0 +1,153 @@
+"""Habits: tags that an owner puts on many images whatever they show.
+
+For each owner and tag there either is a habit, of one of a few rates h, or there is none. With x
+the probability that the tag would be given to an image anyhow, a habit makes that x + h - x h. How
+common habits of each rate are is learned from all owners and tags (expectation-maximisation), and
+what an owner's other images say about each of the owner's tags is then Bayes' rule.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.collection.model import Rows
+from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.methods.sugar_plus.belief import Belief
+
+RATES = np.array([0.15, 0.3, 0.5, 0.7, 0.9])
+LOG_MISS = np.log1p(-RATES)
+CHANCES = (1e-4, 0.99)
+"""No tag is taken to be less or more probable than this without a habit."""
+FIRST_WEIGHT = 0.002
+WEIGHTS = (1e-6, 0.2)
+ROUNDS = 30
+MOST = 50.0
+"""Log odds are counted up to here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Habits:
+    """Which habits owners may have."""
+
+    weight: FloatArray
+    """How common a habit of each rate is among all owners and tags."""
+    uses: SparseRows
+    """Owners x tags: images of the owner that have the tag."""
+    gain: FloatArray
+    """For each such pair and rate: the summed log((x + h - x h) / x) of those images."""
+    images: FloatArray
+    """How many images each owner has."""
+
+    @classmethod
+    def learned(cls, chance: SparseRows, owner: IntArray, n_owners: int) -> "Habits":
+        """Learn from the chance with which each given tag of each image would be given anyhow."""
+        image = row_number_of_entries(chance)
+        told = owner[image] < n_owners
+        key = owner[image][told].astype(np.int64) * chance.shape[1] + chance.indices[told]
+        pairs, place = np.unique(key, return_inverse=True)
+        gains = _gains(chance.data[told])
+        summed = [np.bincount(place, g, minlength=len(pairs)) for g in gains.T]
+        gain: FloatArray = np.stack(summed, axis=1).astype(np.float64)
+        count = np.bincount(place, minlength=len(pairs)).astype(np.float64)
+        row = pairs // chance.shape[1]
+        indptr = np.searchsorted(row, np.arange(n_owners + 1))
+        uses = sparse.csr_array(
+            (count, pairs % chance.shape[1], indptr), shape=(n_owners, chance.shape[1])
+        )
+        images = np.bincount(owner, minlength=n_owners + 1)[:n_owners].astype(np.float64)
+        return cls(_weights(uses, gain, images), uses, gain, images)
+
+    def stamps_at(
+        self, owner: IntArray, pair: IntArray, own: FloatArray, seen: FloatArray
+    ) -> FloatArray:
+        """Return how probably a habit stamps a tag on an image, by the owner's other images.
+
+        Of each case: the owner, the pair of owner and tag, the chance of the image's own use of
+        the tag (0 where it has none), and whether the image is among those counted (1 or 0).
+        """
+        used = (own > 0) & (seen > 0)
+        gain = self.gain[pair]
+        gain[used] -= _gains(own[used])
+        missed = self.images[owner] - seen - (self.uses.data[pair] - used)
+        return self._stamp(gain + missed[:, None] * LOG_MISS)
+
+    def stamps_on(self, chance: SparseRows, owner: IntArray) -> FloatArray:
+        """Return the same for every given tag of the images that this was learned from."""
+        image, n_tags = row_number_of_entries(chance), chance.shape[1]
+        whose = owner[image].astype(np.int64)
+        seen = np.ones(len(image))
+        found = self.stamps_unused(whose, seen)
+        told = whose < len(self.images)
+        pairs = row_number_of_entries(self.uses) * n_tags + self.uses.indices
+        pair = np.searchsorted(pairs, (whose * n_tags + chance.indices)[told])
+        found[told] = self.stamps_at(whose[told], pair, chance.data[told], seen[told])
+        return found
+
+    def stamps_unused(self, owner: IntArray, seen: FloatArray) -> FloatArray:
+        """Return the same for tags that the owner never used; owners may be unknown."""
+        n = len(self.images)
+        images = np.append(self.images, 0.0)[np.minimum(owner, n)]
+        others = np.where(owner < n, images - seen, 0.0)
+        return self._stamp(others[:, None] * LOG_MISS)
+
+    def _stamp(self, log_odds: FloatArray) -> FloatArray:
+        odds = self.weight * np.exp(np.minimum(log_odds, MOST))
+        found: FloatArray = odds @ RATES / (1.0 - self.weight.sum() + odds.sum(axis=1))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Manners:
+    """How people tag, as far as content alone can tell."""
+
+    plain: Belief
+    """With every use of a tag taken for honest: what habits are held against."""
+    habits: Habits
+    alone: Belief
+    """Of content alone, habits set aside."""
+
+    def stamps(self, rows: Rows, content: FloatArray, seen: FloatArray) -> FloatArray:
+        """Return images x tags, float32: how probably a habit stamps each tag on.
+
+        ``content`` is what content says about each tag, ``seen`` 1 for images that were fitted.
+        """
+        unused = self.habits.stamps_unused(rows.owner, seen)
+        found = np.repeat(unused.astype(np.float32)[:, None], content.shape[1], axis=1)
+        uses = self.habits.uses
+        known = np.flatnonzero(rows.owner < uses.shape[0])
+        counts = np.diff(uses.indptr)[rows.owner[known]]
+        row = np.repeat(known, counts)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        pair = uses.indptr[rows.owner[row]] + within
+        own = np.zeros(content.shape, dtype=np.float32)
+        given = row_number_of_entries(rows.tags), rows.tags.indices
+        own[given] = self.plain.chance(content[given], self.plain.slips[given[1]])
+        cell = row, uses.indices[pair]
+        found[cell] = self.habits.stamps_at(rows.owner[row], pair, own[cell], seen[row])
+        return found
+
+
+def _gains(chance: FloatArray) -> FloatArray:
+    x = np.clip(chance.astype(np.float64), *CHANCES)[:, None]
+    found: FloatArray = np.log((x + RATES - x * RATES) / x)
+    return found
+
+
+def _weights(uses: SparseRows, gain: FloatArray, images: FloatArray) -> FloatArray:
+    """Return how common habits are, from owners of several images."""
+    owner = row_number_of_entries(uses)
+    several = images >= 2
+    kept = several[owner]
+    missed = images[owner] - uses.data
+    used = np.exp(np.minimum(gain + missed[:, None] * LOG_MISS, MOST))[kept]
+    never = np.exp(np.multiply.outer(images[several], LOG_MISS))
+    n_never = uses.shape[1] - np.diff(uses.indptr)[several]
+    total = max(float(several.sum()) * uses.shape[1], 1.0)
+    weight = np.full(len(RATES), FIRST_WEIGHT)
+    for _ in range(ROUNDS):
+        parts = [weight * odds for odds in (used, never)]
+        part = [odds / (1.0 - weight.sum() + odds.sum(axis=1))[:, None] for odds in parts]
+        weight = np.clip((part[0].sum(axis=0) + n_never @ part[1]) / total, *WEIGHTS)
+    return weight

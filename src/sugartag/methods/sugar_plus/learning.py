@@ -1,0 +1,171 @@
+"""What evidence means, learned from images that are judged by the others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag.collection.model import Collection
+from sugartag.engine.base import Block, Engine
+from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
+from sugartag.methods.sugar_plus.belief import Belief, learned_belief
+from sugartag.methods.sugar_plus.habits import Habits, Manners
+from sugartag.methods.sugar_plus.look_alikes import LookAlikes
+from sugartag.methods.sugar_plus.ridge import Ridge
+
+CELLS = 1 << 22
+"""Images x tags that are learned from, at most."""
+ROWS_PER_BLOCK = 256
+CELLS_AT_ONCE = 1 << 20
+"""Images x tags that are worked on in one step: a dozen arrays of them fit a processor's cache."""
+FEWEST_USES = 100
+"""Given tags of owners with several images that are enough to learn weights from."""
+
+
+@dataclass(frozen=True, eq=False)
+class GivenTags:
+    """Every tag that was given, with what is thought of it."""
+
+    tags: SparseRows
+    """Images x tags: where they are."""
+    content: FloatArray
+    """What content says for each, in the order they are stored."""
+    stamp: FloatArray
+    """How probably a habit stamps it on."""
+    honest: FloatArray
+    """How probably it was given for another reason."""
+
+    def trusted(self, alone: Belief) -> SparseRows:
+        """Return images x tags: how probably each given tag belongs."""
+        slips = alone.slips[self.tags.indices] + self.stamp
+        return same_places(alone.given(self.content, slips).astype(np.float32), self.tags)
+
+    def honest_in(self, blocks: tuple[Block, ...]) -> FloatArray:
+        """Return images x tags of some blocks: how probably a given tag was no habit."""
+        honest = same_places(self.honest, self.tags)
+        return np.concatenate([honest[block.start : block.stop].toarray() for block in blocks])
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Images judged by the others, all tags of each."""
+
+    given: BoolArray
+    content: FloatArray
+    interest: FloatArray
+    alike: FloatArray
+    told: BoolArray
+    """Images whose owner has others."""
+
+    @classmethod
+    def joined(cls, parts: "list[Sample]") -> "Sample":
+        """Return all parts as one."""
+        names = ("given", "content", "interest", "alike", "told")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def tags_as_given(collection: Collection) -> SparseRows:
+    """Return images x tags of the whole collection, float32."""
+    parts = [collection.tags_of(block) for block in collection.blocks()]
+    return sparse.csr_array(sparse.vstack(parts, format="csr")).astype(np.float32)
+
+
+def sample_blocks(collection: Collection) -> tuple[Block, ...]:
+    """Return blocks all over the collection, as many as are learned from."""
+    blocks = collection.blocks(ROWS_PER_BLOCK)
+    wanted = max(1, CELLS // (collection.n_tags * ROWS_PER_BLOCK))
+    chosen = np.unique(np.linspace(0, len(blocks) - 1, min(wanted, len(blocks))).astype(int))
+    return tuple(blocks[number] for number in chosen)
+
+
+def steps(n_rows: int, n_tags: int) -> list[IntArray]:
+    """Cut rows into steps that fit a processor's cache."""
+    size = max(16, CELLS_AT_ONCE // n_tags)
+    return [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def judge_sample(
+    block: Block,
+    collection: Collection,
+    ridge: Ridge,
+    trusted: SparseRows,
+    look_alikes: LookAlikes,
+) -> Sample:
+    """Return what everything says about the images of a block, and what was given."""
+    rows = collection.rows(block)
+    content, alike = ridge.judge(rows, trusted), look_alikes.judge(rows, ridge.evidence)
+    given = rows.tags.toarray() > 0
+    return Sample(given, content.excess, content.interest, alike.excess, alike.told)
+
+
+def judge_given_tags(
+    block: Block, collection: Collection, ridge: Ridge, trusted: SparseRows
+) -> FloatArray:
+    """Return what content says about the given tags of a block, in the order they are stored."""
+    rows = collection.rows(block)
+    found = np.empty(rows.tags.nnz, dtype=np.float32)
+    for part in steps(len(rows), collection.n_tags):
+        some = rows.at(part)
+        content = ridge.judge(some, trusted).excess
+        place = slice(rows.tags.indptr[part[0]], rows.tags.indptr[part[-1] + 1])
+        found[place] = content[row_number_of_entries(some.tags), some.tags.indices]
+    return found
+
+
+def learn_manners(
+    collection: Collection,
+    ridge: Ridge,
+    trusted: SparseRows,
+    sample: Sample,
+    *,
+    engine: Engine,
+) -> tuple[Manners, GivenTags]:
+    """Learn from content how people tag: their recall, their slips, their habits."""
+    plain = learned_belief(
+        sample.content, sample.given, sample.given.astype(np.float32), ridge.share
+    )
+    parts = engine.map(judge_given_tags, collection.blocks(), collection, ridge, trusted)
+    content = np.concatenate(list(parts))
+    chance = same_places(plain.chance(content, plain.slips[trusted.indices]), trusted)
+    habits = Habits.learned(chance, collection.owner, collection.n_owners)
+    stamp = habits.stamps_on(chance, collection.owner)
+    honest = (1.0 - stamp / (stamp + chance.data)).astype(np.float32)
+    given = GivenTags(trusted, content, stamp, honest)
+    alone = learned_belief(
+        sample.content, sample.given, given.honest_in(sample_blocks(collection)), ridge.share
+    )
+    return Manners(plain, habits, alone), given
+
+
+def learned_weights(
+    sample: Sample, honest: FloatArray, *, alike: bool, interests: bool
+) -> tuple[float, float]:
+    """Return the weights of look-alikes and of interests beside content, by least squares."""
+    told = sample.told
+    if np.count_nonzero(sample.given[told]) < FEWEST_USES:
+        return 0.0, 0.0
+    wanted = honest[told] - honest[told].mean(axis=0)
+    asked = [True, alike, interests]
+    kinds = [part[told] for part in (sample.content, sample.alike, sample.interest)]
+    used = [kind for kind, wish in zip(kinds, asked, strict=True) if wish]
+    gram = np.array([[_inner(a, b) for b in used] for a in used])
+    gram[np.diag_indices_from(gram)] += 1e-9 * max(float(np.trace(gram)), 1e-9)
+    weight = np.zeros(3)
+    weight[asked] = np.linalg.solve(gram, [_inner(kind, wanted) for kind in used])
+    if weight[0] <= 0:
+        return 0.0, 0.0
+    found = np.maximum(weight[1:] / weight[0], 0.0)
+    return float(found[0]), float(found[1])
+
+
+def best_threshold(probability: FloatArray) -> float:
+    """Return the threshold with the highest F expected, if the probabilities are right."""
+    falling = np.sort(probability, axis=None)[::-1]
+    expected = np.cumsum(falling, dtype=np.float64)
+    f = 2.0 * expected / (np.arange(1, len(falling) + 1) + expected[-1])
+    return round(float(falling[int(f.argmax())]), 4)
+
+
+def _inner(left: FloatArray, right: FloatArray) -> float:
+    return float(np.einsum("ij,ij->", left, right, dtype=np.float64))

@@ -1,0 +1,168 @@
+"""sugar-plus: its settings, and how it is fitted.
+
+Evidence from everything known of an image (its other tags, anchors, its title, its owner's groups),
+one ridge regression for all tags, what the owner's other images say, and a model of how people tag
+that turns evidence into the probability that a tag belongs. What there is to choose is chosen from
+the collection itself, by how well tags are predicted from everything else.
+"""
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from sugartag._typing import FloatArray
+from sugartag.collection.model import Collection
+from sugartag.engine.base import Block, Engine
+from sugartag.methods.settings import require, require_not_negative, require_positive
+from sugartag.methods.sugar_plus.belief import learned_belief
+from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose, penalties
+from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
+from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
+from sugartag.methods.sugar_plus.learning import (
+    Sample,
+    best_threshold,
+    judge_sample,
+    learn_manners,
+    learned_weights,
+    sample_blocks,
+    tags_as_given,
+)
+from sugartag.methods.sugar_plus.look_alikes import find_look_alikes
+from sugartag.methods.sugar_plus.ridge import Ridge
+from sugartag.methods.sugar_plus.sums import Sums, add_up, normal_equations
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SugarPlus:
+    """Settings of sugar-plus; those that are None are chosen from the collection."""
+
+    name: ClassVar[str] = "sugar-plus"
+    summary: ClassVar[str] = "Everything known of an image weighed for each tag; the default."
+    fitted_type: ClassVar[type[FittedSugarPlus]] = FittedSugarPlus
+
+    anchors: int = 500
+    """Anchors that images are compared with: centres of many images."""
+    kernel_width: float | None = None
+    """Width of the likeness to an anchor, in median distances of two images; None chooses."""
+    anchor_ridge: float | None = None
+    """Penalty of the weights of anchors; None chooses."""
+    tag_ridge: float | None = None
+    """Penalty of the weights of tags and title words; None chooses."""
+    max_predictors: int = 4_000
+    """Tags that predict others, at most: the most used."""
+    titles: bool = True
+    """Use the words of titles, where there are titles."""
+    tastes: int = 32
+    """Numbers that describe what the members of an owner's groups tag; 0 leaves groups out."""
+    owner_variance: float = 0.05
+    """How much images of one owner have in common for no visible reason, relative to the noise."""
+    history: int = 200
+    """Images of each owner that are remembered, at most; 0 leaves look-alikes out."""
+    look_alike_width: float = 0.4
+    """Width within which two images of one owner look alike, in median distances."""
+    interests: bool = True
+    """Use what the content of an owner's other images says."""
+    trust_rounds: int = 1
+    """How often the regression is repeated with given tags counted as far as they are believed."""
+    unit_features: bool = True
+    """Scale the features of each image to length 1 before comparing them."""
+
+    def __post_init__(self) -> None:
+        require_not_negative(
+            self, "anchors", "max_predictors", "tastes", "history", "owner_variance", "trust_rounds"
+        )
+        require_positive(self, "look_alike_width")
+        for name in ("kernel_width", "anchor_ridge", "tag_ridge"):
+            value = getattr(self, name)
+            require(
+                value is None or value > 0,
+                f"{self.name} setting {name} is {value}; it must be above 0, or none",
+            )
+
+    def fit(
+        self, collection: Collection, *, engine: Engine, rng: np.random.Generator
+    ) -> FittedSugarPlus:
+        """Add up, solve, learn what it means; then again, with tags as far as they are trusted."""
+        clock = _Clock()
+        evidence, choice = self._described(collection, engine=engine, rng=rng)
+        clock.tell("%s", choice)
+        trusted = tags_as_given(collection)
+        sums = add_up(collection, evidence, trusted, engine=engine)
+        look_alikes = find_look_alikes(
+            collection,
+            evidence,
+            sums,
+            width=self.look_alike_width,
+            most=self.history,
+            engine=engine,
+            rng=rng,
+        )
+        clock.tell("added up")
+        for more in range(self.trust_rounds, -1, -1):
+            ridge = self._solved(sums, evidence, choice)
+            known = collection, ridge, trusted
+            sample = Sample.joined(
+                list(engine.map(judge_sample, sample_blocks(collection), *known, look_alikes))
+            )
+            manners, given = learn_manners(*known, sample, engine=engine)
+            clock.tell("recall %.2f, habits %s", manners.alone.recall, manners.habits.weight)
+            if more:
+                trusted = given.trusted(manners.alone)
+                sums = add_up(collection, evidence, trusted, engine=engine)
+                clock.tell("given tags trusted to %.2f", float(trusted.data.mean()))
+        honest = given.honest_in(sample_blocks(collection))
+        alike, interest = learned_weights(
+            sample, honest, alike=self.history > 0, interests=self.interests
+        )
+        said = sample.content + alike * sample.alike + interest * sample.interest
+        whole = learned_belief(said, sample.given, honest, ridge.share)
+        found = FittedSugarPlus(
+            ridge, trusted, look_alikes, alike, interest, manners, whole, choice, 0.0
+        )
+        scores = list(engine.map(score_sample, sample_blocks(collection), collection, found))
+        found = replace(found, threshold=best_threshold(np.concatenate(scores)))
+        clock.tell("look-alikes %.2f, interests %.2f, floor %.2f", alike, interest, found.floor)
+        return found
+
+    def _described(
+        self, collection: Collection, *, engine: Engine, rng: np.random.Generator
+    ) -> tuple[Evidence, Choice]:
+        """Return how images are described, and what was chosen for it."""
+        plan = EvidencePlan(
+            anchors=self.anchors,
+            max_predictors=self.max_predictors,
+            titles=self.titles,
+            tastes=self.tastes,
+            unit_features=self.unit_features,
+        )
+        evidence = gather_evidence(plan, collection, engine=engine, rng=rng)
+        fixed = Fixed(self.kernel_width, self.tag_ridge, self.anchor_ridge)
+        choice = choose(fixed, collection, evidence, self.owner_variance, engine=engine, rng=rng)
+        return evidence.with_width(choice.kernel_width), choice
+
+    def _solved(self, sums: Sums, evidence: Evidence, choice: Choice) -> Ridge:
+        normal = normal_equations(sums, evidence, self.owner_variance)
+        penalty = penalties(evidence, evidence.n_sparse, choice.tag_ridge, choice.anchor_ridge)
+        return Ridge.solved(sums, normal, evidence, penalty, self.owner_variance)
+
+
+def score_sample(block: Block, collection: Collection, fitted: FittedSugarPlus) -> FloatArray:
+    """Return the probabilities of the images of a block."""
+    return fitted.scores(collection.rows(block))
+
+
+class _Clock:
+    """Tells how far a fit has come."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+
+    def tell(self, message: str, *values: object) -> None:
+        """Log what was found, and after how long."""
+        seconds = time.perf_counter() - self.began
+        logger.info(f"sugar-plus, %.1f s: {message}", seconds, *values)

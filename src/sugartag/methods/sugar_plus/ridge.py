@@ -1,0 +1,277 @@
+"""One ridge regression from everything known of an image to each of its tags, in closed form.
+
+Every tag is predicted from all columns but itself. With P the inverse of the regularised Gram
+matrix, the weights for a tag t among the columns are -P[:, t] / P[t, t], zero at t: one inverse
+serves all tags.
+
+Images of one owner are alike in ways that have nothing to do with what they show. The regression
+therefore has a random effect for each owner: sums over an owner's images are taken out of the Gram
+matrix by the share c = b / (1 + b n), n being their number and b the variance of the effect
+relative to the noise. A tag that owners stamp on all they upload then predicts little.
+
+An image that was fitted is judged as if it had not been, also in closed form. With V the
+covariance of the images, z~ = z - c S the row of V^-1 Z (S: the sums over the owner's images) and
+r~ the residual y~ - z~ w, leaving the image out changes its prediction z w by
+
+    - (z P z~') r~ / (1 - c - z~ P z~')
+
+where P is that of the tag in question, P - P[:, t] P[t, :] / P[t, t]. The products with P follow
+from the predictions: (z P)[t] = P[t, t] (z[t] - z w_t).
+"""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+
+from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.collection.model import Rows
+from sugartag.methods.sugar_plus.evidence import Evidence
+from sugartag.methods.sugar_plus.sums import Normal, OwnerTotals, Sums, outside_of
+
+LEAST_ROOM = 0.05
+"""What 1 - leverage is counted as, at least: below, an image says nearly all about itself."""
+OWNER_CELLS = 1 << 24
+"""Owners x tags whose sums are kept ready, at most."""
+OWNERS_AT_ONCE = 1_024
+INTEREST_SHRINKAGE = 2.0
+"""Images of nobody's interest that an owner's others are averaged with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What is said about images x tags, beyond each tag's share, the image itself left out."""
+
+    excess: FloatArray
+    """By what is known of the image; float32."""
+    interest: FloatArray
+    """By what is known of the owner's other images: the mean of what it says about them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """Weights of all columns for all tags, and what leaves an image out of its own prediction."""
+
+    evidence: Evidence
+    """What the columns are."""
+    weights: FloatArray
+    """Columns x tags, float32."""
+    mean: FloatArray
+    """Of each column, tags as they are given."""
+    share: FloatArray
+    """Of the images that have each tag."""
+    fitted_mean: FloatArray
+    """Of each column, tags as far as they are trusted: that is what was fitted."""
+    fitted_share: FloatArray
+    """Of each tag, as far as it is trusted."""
+    own_precision: FloatArray
+    """P[t, t] of each tag, float32; 0 where it is not among the columns."""
+    other_precision: FloatArray
+    """P at all columns x those that are no tags, float32."""
+    n_images: int
+    """Images fitted: rows from here on are new."""
+    owners: OwnerTotals
+    owner_variance: float
+
+    @classmethod
+    def solved(
+        cls, sums: Sums, normal: Normal, evidence: Evidence, penalty: FloatArray, variance: float
+    ) -> "Ridge":
+        """Solve with a penalty for each column."""
+        precision = inverse_of(normal.gram, penalty)
+        predictor, n = evidence.predictor, len(evidence.predictor)
+        own = np.zeros(evidence.n_tags, dtype=np.float32)
+        own[predictor] = np.diag(precision)[:n]
+        share = sums.given / sums.count
+        mean = normal.mean.copy()
+        mean[:n] = share[predictor]
+        return cls(
+            evidence=evidence,
+            weights=weights_of(precision, normal, evidence),
+            mean=mean.astype(np.float32),
+            share=share.astype(np.float32),
+            fitted_mean=normal.mean.astype(np.float32),
+            fitted_share=normal.share.astype(np.float32),
+            own_precision=own,
+            other_precision=np.ascontiguousarray(precision[:, n:], dtype=np.float32),
+            n_images=int(sums.count),
+            owners=sums.owners,
+            owner_variance=variance,
+        )
+
+    def judge(self, rows: Rows, trusted: SparseRows) -> Content:
+        """Return what is said about some images.
+
+        ``trusted`` are the tags of all fitted images, as far as they were believed in fitting.
+        """
+        dense = _Dense.of(self, self.evidence.dense(rows), np.ones(len(rows), dtype=np.float32))
+        words = self.evidence.words_of(rows)
+        now = _Side.of(self, rows.tags, words, dense, self.mean, self.share)
+        believed = trusted[np.minimum(rows.position, trusted.shape[0] - 1)]
+        fitted = _Side.of(self, believed, words, dense, self.fitted_mean, self.fitted_share)
+        theirs = self._owners_of(rows)
+        seen = (rows.position < self.n_images).astype(np.float32)
+        interest: FloatArray = theirs.predicted - seen[:, None] * fitted.predicted
+        interest /= np.maximum(theirs.images - seen, 0.0)[:, None] + INTEREST_SHRINKAGE
+        interest[theirs.images == 0] = 0.0
+        excess = now.predicted - seen[:, None] * self._pull(now, fitted, theirs)
+        return Content(excess, interest)
+
+    def _owners_of(self, rows: Rows) -> "_Side":
+        """Return for each image the sums over all images of its owner; nobody's are nothing."""
+        owner, place = np.unique(np.minimum(rows.owner, len(self.owners)), return_inverse=True)
+        number, ready = self._busiest
+        asked = number[owner]
+        new = asked == len(ready)
+        if not new.any():
+            return ready.at(asked[place])
+        parts = ready.at(asked[~new]), self._summed(owner[new])
+        order = np.argsort(np.concatenate([np.flatnonzero(~new), np.flatnonzero(new)]))
+        return _Side.joined(*parts).at(order[place])
+
+    @cached_property
+    def _busiest(self) -> tuple[IntArray, "_Side"]:
+        """The sums of the owners with most images, made once; and where each owner's are."""
+        count = min(len(self.owners), OWNER_CELLS // self.evidence.n_tags)
+        busiest = np.sort(np.argsort(-self.owners.images, kind="stable")[:count])
+        number = np.full(len(self.owners) + 1, count)
+        number[busiest] = np.arange(count)
+        steps = range(0, max(count, 1), OWNERS_AT_ONCE)
+        parts = [self._summed(busiest[start : start + OWNERS_AT_ONCE]) for start in steps]
+        return number, _Side.joined(*parts)
+
+    def _summed(self, owners: IntArray) -> "_Side":
+        totals = self.owners.at(owners)
+        dense = _Dense.of(self, totals.dense, totals.images.astype(np.float32))
+        means = self.fitted_mean, self.fitted_share
+        return _Side.of(self, totals.tags, totals.words, dense, *means)
+
+    def _pull(self, now: "_Side", fitted: "_Side", theirs: "_Side") -> FloatArray:
+        """Return how much of each prediction an image owes to its own tags, having been fitted."""
+        images, b = theirs.images, np.float32(self.owner_variance)
+        c = np.where(images > 0, b / (1 + b * images), np.float32(0))[:, None]
+        left = fitted.tags - fitted.predicted - c * (theirs.tags - theirs.predicted)
+        whitened = fitted.tags - c * theirs.tags
+        columns = fitted.columns - c * theirs.columns
+        own = self.own_precision
+        raw_left = (now.tags - now.predicted) * own
+        # z P z~' and z~ P z~', from the parts at the tags and at the other columns.
+        mixed = np.einsum("ij,ij->i", raw_left, whitened)
+        mixed += np.einsum("ij,ij->i", now.others, columns)
+        both = np.einsum("ij,ij,j->i", left, whitened, own)
+        both += np.einsum("ij,ij->i", fitted.others - c * theirs.others, columns)
+        room = left * left
+        room *= own
+        room += 1.0 - c - both[:, None]
+        np.maximum(room, np.float32(LEAST_ROOM), out=room)
+        pull = raw_left
+        pull *= -left
+        pull += mixed[:, None]
+        pull *= left
+        pull /= room
+        return pull
+
+
+@dataclass(frozen=True, eq=False)
+class _Dense:
+    """The dense columns of rows, centred, and what they add to predictions. Float32."""
+
+    images: FloatArray
+    """Images that each row sums up."""
+    columns: FloatArray
+    predicted: FloatArray
+    others: FloatArray
+
+    @classmethod
+    def of(cls, ridge: Ridge, dense: FloatArray, images: FloatArray) -> "_Dense":
+        """Take the dense columns through a ridge."""
+        n = ridge.evidence.n_sparse
+        columns = dense - np.multiply.outer(images, ridge.mean[n:])
+        return cls(
+            images, columns, columns @ ridge.weights[n:], columns @ ridge.other_precision[n:]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Rows on their way through a ridge: centred, predicted, multiplied by P. Float32."""
+
+    images: FloatArray
+    """Images that each row sums up."""
+    tags: FloatArray
+    """Rows x all tags."""
+    columns: FloatArray
+    """Rows x columns that are no tags."""
+    predicted: FloatArray
+    """Rows x all tags."""
+    others: FloatArray
+    """z P at the columns that are no tags."""
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @classmethod
+    def of(
+        cls,
+        ridge: Ridge,
+        tags: SparseRows,
+        words: SparseRows,
+        dense: _Dense,
+        mean: FloatArray,
+        share: FloatArray,
+    ) -> "_Side":
+        """Take rows with these tags and title words through a ridge."""
+        evidence, images = ridge.evidence, dense.images
+        n = evidence.n_sparse
+        known = evidence.known(tags, words).astype(np.float32)
+        products = []
+        for part, weights in (
+            (dense.predicted, ridge.weights[:n]),
+            (dense.others, ridge.other_precision[:n]),
+        ):
+            product = np.asarray(known @ weights)
+            product += part
+            product -= np.multiply.outer(images, mean[:n] @ weights)
+            products.append(product)
+        centred = tags.toarray().astype(np.float32)
+        centred -= np.multiply.outer(images, share)
+        word_mean = mean[len(evidence.predictor) : n]
+        spelled = words.toarray().astype(np.float32) - np.multiply.outer(images, word_mean)
+        columns = np.hstack([spelled, dense.columns]) if len(word_mean) else dense.columns
+        return cls(images, centred, columns, *products)
+
+    @classmethod
+    def joined(cls, *parts: "_Side") -> "_Side":
+        """Return the rows of all parts."""
+        return cls(
+            *(np.concatenate([getattr(p, field.name) for p in parts]) for field in fields(cls))
+        )
+
+    def at(self, chosen: IntArray) -> "_Side":
+        """Return some of the rows."""
+        return _Side(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+def inverse_of(gram: FloatArray, penalty: FloatArray) -> FloatArray:
+    """Return the inverse of a Gram matrix with a penalty on its diagonal."""
+    matrix = gram.T.copy(order="F")
+    matrix[np.diag_indices_from(matrix)] += penalty
+    factor, failed = linalg.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+    found, failed_too = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    if failed or failed_too:
+        raise ValueError("the regression has columns that rounding makes negative in length")
+    upper = np.triu_indices_from(found, 1)
+    found[upper] = found.T[upper]
+    inverse: FloatArray = found
+    return inverse
+
+
+def weights_of(precision: FloatArray, normal: Normal, evidence: Evidence) -> FloatArray:
+    """Return columns x tags, float32: the weights with which each tag is predicted."""
+    n = len(evidence.predictor)
+    weights = np.empty((len(precision), evidence.n_tags), dtype=np.float32)
+    weights[:, evidence.predictor] = precision[:, :n] / -np.diag(precision)[:n]
+    weights[np.arange(n), evidence.predictor] = 0.0
+    weights[:, outside_of(evidence)] = precision @ normal.cross
+    return weights
