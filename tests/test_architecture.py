@@ -25,8 +25,9 @@ ROWS = [
     {"evaluation"},
     {"model_folder"},
     {"changes", "fitting"},
+    {"judging"},
     {"report"},
-    {"demo"},
+    {"demo", "reproduce"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -221,11 +221,11 @@ def test_a_missing_or_cut_file_is_named(variant, tmp_path):
 
 def test_a_folder_of_another_format_is_refused(tmp_path):
     folder = saved("tag-prior", tmp_path / "model")
-    edit_manifest(folder, lambda manifest: manifest.update(format="sugartag-model/2"))
+    edit_manifest(folder, lambda manifest: manifest.update(format="sugartag-model/9"))
 
     line = refused(folder)
 
-    assert "'sugartag-model/2'" in line
+    assert "'sugartag-model/9'" in line
     assert f"this version reads {FORMAT!r}" in line
 
 

@@ -5,7 +5,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from sugartag.evaluation.cost import machine
 from sugartag.evaluation.protocol import Task, evaluate, hidden_task
 from sugartag.evaluation.results import Measures, MethodResult
 from sugartag.fitting import fit_model
+from sugartag.judging import disturb, judge
 from sugartag.methods.base import Method
 from sugartag.methods.registry import make_method
 from sugartag.report.content import (
@@ -30,6 +31,7 @@ from sugartag.report.content import (
     MethodRow,
     Picture,
     Report,
+    Trust,
     Verdict,
     count_added,
     count_scores,
@@ -40,6 +42,9 @@ HIDDEN_SHARE = 0.3
 MIN_USES = 3
 """Tags that fewer drawings have are dropped: nothing can be learned of them."""
 REPLICATES = 200
+TRUST_HIDDEN, TRUST_INJECTED = 0.2, 0.25
+TRUST_SEED = 1_000
+"""Added to the seed: what verdicts are judged by is not what chances were learned from."""
 N_PICTURES = 60
 PICTURES_PER_OWNER = 2
 PICTURES_PER_TAG = 3
@@ -120,10 +125,35 @@ def run_demo(
         for some in propose(model, task.given, engine=engine, thresholds=Thresholds())
         for change in some
     ]
+    say(f"judging the verdicts of {best}")
+    trust = judged_trust(winner.make(), collection, engine=engine, seed=seed)
     report = build_report(collection, task, results, best, changes, seed=seed, began=began)
+    report = replace(report, trust=trust)
     page = out / "report.html"
     write_report(report, page)
     return page
+
+
+def judged_trust(method: Method, collection: Collection, *, engine: Engine, seed: int) -> Trust:
+    """Fit the method on disturbed tags, as a user would, and see whether its verdicts are right."""
+    disturbed = disturb(
+        collection,
+        hidden_share=TRUST_HIDDEN,
+        injected_rate=TRUST_INJECTED,
+        seed=seed + TRUST_SEED,
+    )
+    model = fit_model(method, disturbed.collection, engine=engine, seed=seed)
+    return Trust(
+        counts=judge(model, disturbed.collection, disturbed.answers, engine=engine),
+        protocol=(
+            f"{TRUST_HIDDEN:.0%} of the given tags were hidden and, for each tag left, a wrong one "
+            f"was put in with probability {TRUST_INJECTED:g}; then everything was fitted anew, and "
+            "its verdicts were compared with the tags as they had been. Which tags were hidden and "
+            "put in has nothing to do with those that fitting hides and puts in to learn its "
+            "chances. A right tag that nobody gave counts as wrong here, and a slip of the owner "
+            "as right."
+        ),
+    )
 
 
 def import_shipped(out: Path) -> Collection:

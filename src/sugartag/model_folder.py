@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from sugartag.assignment.calibration import Calibration
+from sugartag.assignment.thresholds import TagThresholds
 from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Collection
 from sugartag.collection.store import CollectionWriter, open_collection, write_into
@@ -27,7 +28,7 @@ from sugartag.methods.registry import METHODS, make_method
 from sugartag.storage.arrays import inside, load_array, read_manifest, save_array, write_manifest
 from sugartag.storage.aside import folder_aside
 
-FORMAT = "sugartag-model/1"
+FORMAT = "sugartag-model/2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class Model:
     method: Method
     fitted: Fitted
     calibration: Calibration
+    thresholds: TagThresholds
     catalogue: Catalogue
     run_id: str
     seed: int
@@ -60,7 +62,7 @@ def save_model(model: Model, folder: Path, *, overwrite: bool = False) -> None:
         writer = _Writer(partial, {})
         state = {
             name: writer.encoded(getattr(model, name), name)
-            for name in ("fitted", "calibration", "catalogue")
+            for name in ("fitted", "calibration", "thresholds", "catalogue")
         }
         write_manifest(
             partial,
@@ -88,6 +90,7 @@ def load_model(folder: Path) -> Model:
             method=method,
             fitted=reader.decoded(state["fitted"], fitted_type),
             calibration=reader.decoded(state["calibration"], Calibration),
+            thresholds=reader.decoded(state["thresholds"], TagThresholds),
             catalogue=reader.decoded(state["catalogue"], Catalogue),
             run_id=str(manifest["run_id"]),
             seed=int(manifest["seed"]),

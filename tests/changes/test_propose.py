@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 
 from planted import UNTAGGED, planted_collection, resharded, without_features
+from sugartag.assignment.thresholds import TagThresholds
 from sugartag.changes import Change, Thresholds, propose
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection
@@ -116,16 +117,52 @@ def test_a_verdict_follows_from_the_chance_and_the_thresholds(threshold, collect
         table = added if one.action == "add" else given
         chance = table[row_of[one.image_id], tag_of[one.tag]]
         assert one.score == pytest.approx(chance, abs=5.1e-5)
-        assert (chance >= threshold) == (one.action != "doubt")
+        assert (one.score >= threshold) == (one.action != "doubt")
 
 
 def test_a_tag_is_added_from_exactly_the_threshold_on(collection):
     given = collection.tags_of(slice(0, collection.n_images)).toarray() > 0
-    highest = chances(collection)[0][~given].max()
-    above = np.nextafter(highest, np.float32(2))
+    told = round(float(chances(collection)[0][~given].max()), 4)
 
-    assert pairs(proposed(collection, Thresholds(add=float(highest))), "add")
-    assert not pairs(proposed(collection, Thresholds(add=float(above))), "add")
+    assert pairs(proposed(collection, Thresholds(add=told)), "add")
+    assert not pairs(proposed(collection, Thresholds(add=told + 0.0001)), "add")
+
+
+def test_without_thresholds_each_tag_has_the_one_the_model_learned(collection):
+    tag_of = {tag: column for column, tag in enumerate(collection.tag_names)}
+    n_tags = len(tag_of)
+    learned = TagThresholds(np.linspace(0.1, 0.6, n_tags), np.linspace(0.9, 0.3, n_tags))
+    some = replace(model(), thresholds=learned)
+
+    for part in propose(some, collection, engine=LocalEngine(), thresholds=Thresholds(top=50)):
+        for one in part:
+            tag = tag_of[one.tag]
+            if one.action == "add":
+                assert one.score >= learned.add[tag]
+            else:
+                assert (one.action == "doubt") == (one.score < learned.doubt[tag])
+
+
+def test_the_only_thing_known_of_an_image_is_not_doubted():
+    tags = np.zeros((40, 3))
+    tags[:, 0] = 1
+    tags[20:, 1] = 1
+    tags[0] = 0, 0, 1
+    tags[1] = 1, 0, 1
+    made = collection_from_arrays(sparse.csr_array(tags), np.arange(40))
+    fitted = fit_model(make_method("tag-prior"), made, engine=LocalEngine(), seed=0)
+
+    def doubted(which: Collection) -> set[tuple[str, str]]:
+        thresholds = Thresholds(doubt=1.0)
+        parts = propose(fitted, which, engine=LocalEngine(), thresholds=thresholds)
+        return set(pairs([one for part in parts for one in part], "doubt"))
+
+    first, second = list(made.ids)[:2]
+    assert (second, made.tag_names[2]) in doubted(made)
+    assert (first, made.tag_names[2]) not in doubted(made)
+    (shard,) = made.shards
+    titled = replace(made, shards=(replace(shard, titles=Texts.of(["a title"] * 40)),))
+    assert (first, made.tag_names[2]) in doubted(titled)
 
 
 def test_scores_are_numbers_from_0_to_1():

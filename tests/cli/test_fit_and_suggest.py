@@ -292,7 +292,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, monkeypatch):
     [
         ("fit nothing --out m", "nothing is not a sugartag-collection/1 folder"),
         ("fit photos.csv --out m", "photos.csv is not a sugartag-collection/1 folder"),
-        ("fit model --out m", "model has format 'sugartag-model/1'"),
+        ("fit model --out m", "model has format 'sugartag-model/2'"),
         (
             "fit bare --out m --method tag-vote",
             "tag-vote needs image features and this collection has none",
@@ -321,10 +321,10 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, monkeypatch):
         ("fit photos", "Missing option '--out'"),
         ("fit photos --out photos.csv/m", "cannot write photos.csv/m: Not a directory"),
         ("suggest model nothing --out c.csv", "nothing is not a sugartag-collection/1 folder"),
-        ("suggest nothing photos --out c.csv", "nothing is not a sugartag-model/1 folder"),
+        ("suggest nothing photos --out c.csv", "nothing is not a sugartag-model/2 folder"),
         ("suggest photos photos --out c.csv", "photos has format 'sugartag-collection/1'"),
-        ("suggest model model --out c.csv", "model has format 'sugartag-model/1'"),
-        ("suggest photos model --out c.csv", "this version reads 'sugartag-model/1'"),
+        ("suggest model model --out c.csv", "model has format 'sugartag-model/2'"),
+        ("suggest photos model --out c.csv", "this version reads 'sugartag-model/2'"),
         ("suggest model photos --out c.txt", "c.txt must end in one of: .csv, .jsonl, .parquet"),
         ("suggest model photos --out c", "c must end in one of: .csv, .jsonl, .parquet"),
         ("suggest model photos --out photos.csv/c.csv", "cannot write photos.csv/c.csv"),

@@ -44,6 +44,12 @@ class Calibration:
     given: MonotoneMap
     """For tags it has: the chance that they are no slip."""
 
+    @classmethod
+    def none_needed(cls) -> "Calibration":
+        """Return the calibration of scores that are chances already."""
+        same = MonotoneMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+        return cls(same, same)
+
 
 def unhidden(rate: FloatArray, share: float) -> FloatArray:
     """Turn the rate of hidden tags among tags not given into the chance of having been given.

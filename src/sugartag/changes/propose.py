@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sugartag._typing import FloatArray
+from sugartag._typing import BoolArray, FloatArray
 from sugartag.assignment.rank import top_tags
+from sugartag.assignment.thresholds import DIGITS, TagThresholds
 from sugartag.changes.change import Action, Change
 from sugartag.collection.align import seen_from
-from sugartag.collection.model import Collection
+from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
 from sugartag.methods.settings import require
@@ -24,16 +25,28 @@ class Thresholds:
 
     top: int = 10
     """At most so many tags are added to an image."""
-    add: float = 0.5
-    """A tag is added from this chance on."""
-    doubt: float = 0.5
-    """A given tag is doubted below this chance."""
+    add: float | None = None
+    """A tag is added from this chance on; None keeps to what the model learned for each tag."""
+    doubt: float | None = None
+    """A given tag is doubted below this chance; None likewise."""
 
     def __post_init__(self) -> None:
         require(self.top >= 0, f"top must not be negative, not {self.top}")
         for name in ("add", "doubt"):
             value = getattr(self, name)
-            require(0 <= value <= 1, f"the threshold {name} must be from 0 to 1, not {value}")
+            require(
+                value is None or 0 <= value <= 1,
+                f"the threshold {name} must be from 0 to 1, not {value}",
+            )
+
+    def of_each_tag(self, model: Model) -> TagThresholds:
+        """Return the thresholds of each of the model's tags."""
+        learned = model.thresholds
+        asked = TagThresholds.same(self.add or 0.0, self.doubt or 0.0, len(learned.add))
+        return TagThresholds(
+            learned.add if self.add is None else asked.add,
+            learned.doubt if self.doubt is None else asked.doubt,
+        )
 
 
 def propose(
@@ -56,22 +69,28 @@ def judge_images(
     rows = collection.rows(block)
     scores = model.fitted.scores(rows)
     given = rows.tags.toarray() > 0
+    limits = thresholds.of_each_tag(model)
+    told = _something_else_is_known(rows)
     best = top_tags(scores, thresholds.top, allowed=~given)
     place = _Ranks(scores, model.method.name)
     changes: list[Change] = []
     for row, image_id in enumerate(ids[block]):
         verdicts: list[tuple[int, Action, float]] = []
         added = best.of(row)
-        chances = model.calibration.added(scores[row, added])
+        chances = _told(model.calibration.added(scores[row, added]))
         verdicts += [
             (int(tag), "add", float(chance))
             for tag, chance in zip(added, chances, strict=True)
-            if chance >= thresholds.add
+            if chance >= limits.add[tag]
         ]
         own = np.flatnonzero(given[row])
-        chances = model.calibration.given(scores[row, own])
+        chances = _told(model.calibration.given(scores[row, own]))
         verdicts += [
-            (int(tag), "keep" if chance >= thresholds.doubt else "doubt", float(chance))
+            (
+                int(tag),
+                "doubt" if told[row] and chance < limits.doubt[tag] else "keep",
+                float(chance),
+            )
             for tag, chance in zip(own, chances, strict=True)
         ]
         changes += [
@@ -79,13 +98,28 @@ def judge_images(
                 image_id=image_id,
                 tag=collection.tag_names[tag],
                 action=action,
-                score=round(chance, 4),
+                score=chance,
                 reason=place.reason(row, tag),
                 run_id=model.run_id,
             )
             for tag, action, chance in verdicts
         ]
     return changes
+
+
+def _something_else_is_known(rows: Rows) -> BoolArray:
+    """Tell of which images more is known than one tag: of the others no tag can be doubted."""
+    if rows.features is not None:
+        return np.ones(len(rows), dtype=bool)
+    titled = np.zeros(len(rows), dtype=bool)
+    if rows.titles is not None:
+        titled = np.array([bool(title.strip()) for title in rows.titles], dtype=bool)
+    return titled | (np.diff(rows.tags.indptr) > 1)
+
+
+def _told(chances: FloatArray) -> FloatArray:
+    """Return chances as they are told, and judged: to four digits."""
+    return np.round(chances.astype(np.float64), DIGITS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Where a command does its work: the options of engines, and the engine they ask for."""
 
 import logging
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class EngineChoice:
     def opened(self, progress: Progress) -> AbstractContextManager[Engine]:
         """Return the engine, to be left with ``with``."""
         if self.engine == "local":
-            return nullcontext(LocalEngine(self.workers or 1, self.blas_threads, progress))
+            return nullcontext(LocalEngine(self._threads(), self.blas_threads, progress))
         _silence_dask()
         if self.scheduler is not None:
             return DaskEngine.connected(
@@ -44,6 +45,12 @@ class EngineChoice:
         return DaskEngine.local_cluster(
             self.workers, blas_threads=self.blas_threads, progress=progress
         )
+
+    def _threads(self) -> int:
+        """Return how many threads work on blocks: one a core, unless asked otherwise."""
+        if self.workers is None and self.blas_threads is None:
+            return os.cpu_count() or 1
+        return self.workers or 1
 
 
 def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:

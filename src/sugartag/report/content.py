@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from sugartag.errors import CollectionError
+from sugartag.evaluation.verdicts import VerdictCounts
 
 Action: TypeAlias = Literal["keep", "doubt", "add"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -131,6 +132,15 @@ class Charts:
 
 
 @dataclass(frozen=True)
+class Trust:
+    """How often verdicts were right on tags of which that is known."""
+
+    counts: VerdictCounts
+    protocol: str
+    """Which tags these are, and what counts as right, in a few sentences."""
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything that one page says."""
 
@@ -144,6 +154,8 @@ class Report:
     """The method of the comparison to point out."""
     protocol: str = ""
     """How the comparison was made, in a sentence or two."""
+    trust: Trust | None = None
+    """Whether the chances can be trusted; None where nobody looked."""
     charts: Charts = field(default_factory=Charts)
     facts: tuple[tuple[str, str], ...] = ()
     """What was run, as names and values: seed, machine, settings, times."""

@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from sugartag.report import charts
+from sugartag.report import charts, reliability
 from sugartag.report.content import Action, Picture, Report, Verdict
 from sugartag.storage.aside import file_aside
 
@@ -80,8 +80,9 @@ def render(report: Report) -> str:
     """Return the page; the same report gives the same text."""
     style = (files("sugartag.report") / "style.css").read_text(encoding="utf-8")
     script = f"<script>{SCRIPT}</script>" if report.pictures else ""
-    sections = [_pictures(report), _comparison(report), _charts(report), _what_was_run(report)]
-    body = f"{_header(report)}\n<main>\n{''.join(sections)}</main>\n{FOOTER}"
+    parts = (_pictures, _comparison, _trust, _charts, _what_was_run)
+    sections = "".join(part(report) for part in parts)
+    body = f"{_header(report)}\n<main>\n{sections}</main>\n{FOOTER}"
     title = escape(report.title)
     policy = _policy(style)
     return PAGE.format(policy=policy, title=title, icon=ICON, style=style, body=body, script=script)
@@ -244,6 +245,13 @@ def _comparison(report: Report) -> str:
         f'<dl class="meanings">{meanings}</dl></details>'
     )
     return _section("comparison", "How the methods compare", content, report.protocol)
+
+
+def _trust(report: Report) -> str:
+    content = reliability.trust_content(report.trust) if report.trust else ""
+    if not report.trust or not content:
+        return ""
+    return _section("trust", "Can the chances be trusted?", content, report.trust.protocol)
 
 
 def _charts(report: Report) -> str:

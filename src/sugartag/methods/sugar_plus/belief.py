@@ -31,7 +31,7 @@ RECALLS = (0.5, 0.95)
 """Between these the recall is looked for."""
 POOLED_USES = 10.0
 """Uses of an average tag that each tag's own share of slips is averaged with."""
-SUREST_BELIEF = 0.97
+SUREST_BELIEF = 0.99
 LEAST = 1e-6
 RISE = 1e-5
 """What the evidence adds, from end to end, where the learned function is level."""

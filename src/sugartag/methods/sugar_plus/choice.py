@@ -131,8 +131,8 @@ class Trial:
             unit = np.arange(collection.n_images)
         rank = rng.permutation(int(unit.max()) + 1)[unit]
         order = np.argsort(rank, kind="stable")[:IMAGES]
-        held = np.zeros(collection.n_images, dtype=bool)
-        held[order[: max(1, round(HELD_OUT * len(order)))]] = True
+        # The owner at the cut is held out as a whole.
+        held = rank <= rank[order[max(1, round(HELD_OUT * len(order))) - 1]]
         images = np.sort(order)
         parts = list(engine.map(read_sample, collection.blocks(), collection, evidence, images))
         known = sparse.csr_array(sparse.vstack([part[0] for part in parts], format="csr"))

@@ -93,7 +93,7 @@ class Habits:
         return self._stamp(others[:, None] * LOG_MISS)
 
     def _stamp(self, log_odds: FloatArray) -> FloatArray:
-        odds = self.weight * np.exp(np.minimum(log_odds, MOST))
+        odds = self.weight * np.exp(_bounded(log_odds))
         found: FloatArray = odds @ RATES / (1.0 - self.weight.sum() + odds.sum(axis=1))
         return found
 
@@ -135,13 +135,19 @@ def _gains(chance: FloatArray) -> FloatArray:
     return found
 
 
+def _bounded(log_odds: FloatArray) -> FloatArray:
+    """Lower all rates of a case alike, so that they stay apart where the highest is beyond MOST."""
+    found: FloatArray = log_odds - np.maximum(log_odds.max(axis=1, keepdims=True) - MOST, 0.0)
+    return found
+
+
 def _weights(uses: SparseRows, gain: FloatArray, images: FloatArray) -> FloatArray:
     """Return how common habits are, from owners of several images."""
     owner = row_number_of_entries(uses)
     several = images >= 2
     kept = several[owner]
     missed = images[owner] - uses.data
-    used = np.exp(np.minimum(gain + missed[:, None] * LOG_MISS, MOST))[kept]
+    used = np.exp(_bounded(gain + missed[:, None] * LOG_MISS))[kept]
     never = np.exp(np.multiply.outer(images[several], LOG_MISS))
     n_never = uses.shape[1] - np.diff(uses.indptr)[several]
     total = max(float(several.sum()) * uses.shape[1], 1.0)

@@ -131,8 +131,8 @@ class LookAlikes:
 
     def _looks(self, rows: Rows) -> SparseRows:
         """Return rows x images kept: how much those of the same owner, but itself, look alike."""
-        owner = np.minimum(rows.owner, len(self.start) - 2)
-        counts = np.where(rows.owner < len(self.start) - 1, np.diff(self.start)[owner], 0)
+        owner = np.minimum(rows.owner, len(self.start) - 1)
+        counts = np.append(np.diff(self.start), 0)[owner]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         row = np.repeat(np.arange(len(rows)), counts)
         member = np.arange(len(row)) - indptr[row] + self.start[owner][row]

@@ -32,7 +32,7 @@ from sugartag.methods.sugar_plus.learning import (
 )
 from sugartag.methods.sugar_plus.look_alikes import find_look_alikes
 from sugartag.methods.sugar_plus.ridge import Ridge
-from sugartag.methods.sugar_plus.sums import Sums, add_up, normal_equations
+from sugartag.methods.sugar_plus.sums import Sums, add_up
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,7 @@ class SugarPlus:
     name: ClassVar[str] = "sugar-plus"
     summary: ClassVar[str] = "Everything known of an image weighed for each tag; the default."
     fitted_type: ClassVar[type[FittedSugarPlus]] = FittedSugarPlus
+    scores_are_chances: ClassVar[bool] = True
 
     anchors: int = 500
     """Anchors that images are compared with: centres of many images."""
@@ -114,7 +115,7 @@ class SugarPlus:
             if more:
                 trusted = given.trusted(manners.alone)
                 sums = add_up(collection, evidence, trusted, engine=engine)
-                clock.tell("given tags trusted to %.2f", float(trusted.data.mean()))
+                clock.tell("given tags trusted to %.2f", float(trusted.sum() / max(trusted.nnz, 1)))
         honest = given.honest_in(sample_blocks(collection))
         alike, interest = learned_weights(
             sample, honest, alike=self.history > 0, interests=self.interests
@@ -146,9 +147,8 @@ class SugarPlus:
         return evidence.with_width(choice.kernel_width), choice
 
     def _solved(self, sums: Sums, evidence: Evidence, choice: Choice) -> Ridge:
-        normal = normal_equations(sums, evidence, self.owner_variance)
         penalty = penalties(evidence, evidence.n_sparse, choice.tag_ridge, choice.anchor_ridge)
-        return Ridge.solved(sums, normal, evidence, penalty, self.owner_variance)
+        return Ridge.solved(sums, evidence, penalty, self.owner_variance)
 
 
 def score_sample(block: Block, collection: Collection, fitted: FittedSugarPlus) -> FloatArray:

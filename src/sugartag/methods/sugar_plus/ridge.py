@@ -28,7 +28,13 @@ from scipy import linalg
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.methods.sugar_plus.evidence import Evidence
-from sugartag.methods.sugar_plus.sums import Normal, OwnerTotals, Sums, outside_of
+from sugartag.methods.sugar_plus.sums import (
+    Normal,
+    OwnerTotals,
+    Sums,
+    normal_equations,
+    outside_of,
+)
 
 LEAST_ROOM = 0.05
 """What 1 - leverage is counted as, at least: below, an image says nearly all about itself."""
@@ -55,6 +61,8 @@ class Ridge:
 
     evidence: Evidence
     """What the columns are."""
+    sums: Sums
+    """Of the images fitted."""
     weights: FloatArray
     """Columns x tags, float32."""
     mean: FloatArray
@@ -69,16 +77,24 @@ class Ridge:
     """P[t, t] of each tag, float32; 0 where it is not among the columns."""
     other_precision: FloatArray
     """P at all columns x those that are no tags, float32."""
-    n_images: int
-    """Images fitted: rows from here on are new."""
-    owners: OwnerTotals
     owner_variance: float
+
+    @property
+    def n_images(self) -> int:
+        """Images fitted: rows from here on are new."""
+        return int(self.sums.count)
+
+    @property
+    def owners(self) -> OwnerTotals:
+        """Sums over the images of each owner."""
+        return self.sums.owners
 
     @classmethod
     def solved(
-        cls, sums: Sums, normal: Normal, evidence: Evidence, penalty: FloatArray, variance: float
+        cls, sums: Sums, evidence: Evidence, penalty: FloatArray, owner_variance: float
     ) -> "Ridge":
         """Solve with a penalty for each column."""
+        normal = normal_equations(sums, evidence, owner_variance)
         precision = inverse_of(normal.gram, penalty)
         predictor, n = evidence.predictor, len(evidence.predictor)
         own = np.zeros(evidence.n_tags, dtype=np.float32)
@@ -88,6 +104,7 @@ class Ridge:
         mean[:n] = share[predictor]
         return cls(
             evidence=evidence,
+            sums=sums,
             weights=weights_of(precision, normal, evidence),
             mean=mean.astype(np.float32),
             share=share.astype(np.float32),
@@ -95,9 +112,7 @@ class Ridge:
             fitted_share=normal.share.astype(np.float32),
             own_precision=own,
             other_precision=np.ascontiguousarray(precision[:, n:], dtype=np.float32),
-            n_images=int(sums.count),
-            owners=sums.owners,
-            owner_variance=variance,
+            owner_variance=owner_variance,
         )
 
     def judge(self, rows: Rows, trusted: SparseRows) -> Content:

@@ -1,0 +1,205 @@
+"""How good verdicts are: one fit of a method, judged by what is right, and the page's section."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from comparison.cases import percent
+from comparison.jobs import read_json
+from comparison.summary import t_interval
+from sugartag.changes import Thresholds
+from sugartag.collection.model import Collection
+from sugartag.engine.base import Engine
+from sugartag.evaluation.verdicts import Reliability, VerdictCounts
+from sugartag.fitting import fit_model
+from sugartag.judging import Answers, disturb, judge
+from sugartag.methods.registry import make_method
+
+FORMAT = "sugartag-verdicts/1"
+FILE = "verdicts.json"
+HIDDEN_SHARE = 0.2
+INJECTED_RATE = 0.25
+DISTURBING = 7_000
+"""Added to the seed of a round: what is hidden and injected here has nothing to do with what
+``fit_model`` hides and injects on its own."""
+WIDTH = 100
+NOTHING = "–"
+
+COLUMNS = {
+    "add_precision": "add precision",
+    "add_recall": "add recall",
+    "remove_precision": "remove precision",
+    "remove_recall": "remove recall",
+    "ece": "ECE",
+    "ece_added": "ECE, added",
+    "ece_given": "ECE, given",
+    "ece_below": "ECE, not added",
+}
+PARTS = ("added", "given", "below")
+TITLES = {
+    "planted-clean": "planted: clean",
+    "planted-noisy": "planted: noisy",
+    "planted-hard": "planted: hard to see",
+    "openclipart": "OpenClipart, as shipped",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRound:
+    """One seed of a case: what methods may see, and what is right."""
+
+    given: Collection
+    answers: Answers
+
+    @classmethod
+    def planted(cls, collection: Collection) -> "JudgedRound":
+        """Judge by the planted truth: the tags that can be seen."""
+        return cls(collection, Answers.of_truth(collection))
+
+    @classmethod
+    def disturbed(cls, collection: Collection, seed: int) -> "JudgedRound":
+        """Judge by tags hidden and wrong ones added."""
+        made = disturb(
+            collection,
+            hidden_share=HIDDEN_SHARE,
+            injected_rate=INJECTED_RATE,
+            seed=DISTURBING + seed,
+        )
+        return cls(made.collection, made.answers)
+
+    def run(self, method: str, *, engine: Engine, seed: int) -> VerdictCounts:
+        """Fit the method with its defaults and judge its verdicts."""
+        model = fit_model(make_method(method), self.given, engine=engine, seed=seed)
+        return judge(model, self.given, self.answers, engine=engine, thresholds=Thresholds())
+
+
+def run_entry(counts: VerdictCounts) -> dict[str, Any]:
+    """Return what the file keeps of one run."""
+    return {
+        **counts.measures(),
+        "counts": asdict(counts.changes),
+        "reliability": {part: _ranges(getattr(counts, part)) for part in PARTS},
+    }
+
+
+def summarised_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return mean and interval of each measure over the runs that have it."""
+    found: dict[str, Any] = {}
+    for name in COLUMNS:
+        values = [run[name] for run in runs if run[name] is not None and not np.isnan(run[name])]
+        found[name] = (t_interval(values) | {"runs": len(values)}) if values else None
+    return found
+
+
+def pooled_reliability(runs: Sequence[Mapping[str, Any]], part: str) -> Reliability:
+    """Return the ranges of all runs added up."""
+    entries = [run["reliability"][part] for run in runs]
+
+    def total(key: str) -> Any:
+        return np.sum([entry[key] for entry in entries], axis=0)
+
+    return Reliability(total("count"), total("total_chance"), total("right"))
+
+
+def _ranges(reliability: Reliability) -> dict[str, Any]:
+    return {key: getattr(reliability, key).tolist() for key in ("count", "total_chance", "right")}
+
+
+INTRODUCTION = """\
+`sugartag suggest` turns chances into verdicts: a tag is added from a chance of {add:g} on, at most
+{top} an image, and a given tag is doubted below {doubt:g}. Are additions and doubts right, and do
+chances come true? A method is fitted as a user would fit it, with its defaults, and its verdicts
+are compared with what is right. ECE is the expected calibration error in ten ranges of chance: of
+all verdicts, of additions and of given tags apart, and of the {candidates} best candidates of each
+image that were not added. [Metrics](metrics.md#verdicts) says how each is computed. Means over
+{seeds}; ± is half the 95 % t interval over seeds."""
+PLANTED_NOTE = """\
+In planted worlds the truth is known of the tags that can be seen in an image, and only those are
+judged."""
+HIDDEN_NOTE = """\
+Of OpenClipart {hidden} of the given tags were hidden, and for each tag left a wrong one was
+added with probability {injected:g}, others than those that fitting hides and adds on its own. Right
+is what the owner gave. A right tag that nobody gave counts as wrong there, and a slip of the owner
+as right: precisions are lower bounds, and a chance that is right looks too high for additions and
+too low for given tags."""
+
+
+def verdict_section(results: Path) -> Iterator[str]:
+    """Yield the section about verdicts, if they were measured."""
+    file = results / FILE
+    if file.exists():
+        yield section_of(read_json(file))
+
+
+def section_of(document: Mapping[str, Any]) -> str:
+    """Return what a result file says."""
+    seeds = len(document["seeds"])
+    words = document["thresholds"] | {
+        "candidates": document["candidates"],
+        "hidden": percent(document["hidden_share"]),
+        "injected": document["injected_rate"],
+        "seeds": f"{seeds} seed{'' if seeds == 1 else 's'}",
+    }
+    cases: Mapping[str, Any] = document["cases"]
+    notes = [PLANTED_NOTE] if any(name.startswith("planted") for name in cases) else []
+    notes += [HIDDEN_NOTE] if "openclipart" in cases else []
+    parts = ["## Verdicts", _wrapped(INTRODUCTION.format(**words))]
+    parts += [_wrapped(note.format(**words)) for note in notes]
+    methods = dict.fromkeys(name for case in cases.values() for name in case["methods"])
+    for method in methods:
+        parts += [f"[{method}](methods/{method}.md):", _measures_table(cases, method)]
+        parts += [
+            "How often chances came true, all seeds together:",
+            _reliability_table(cases, method),
+        ]
+    machine = document["machine"]
+    parts.append(f"Measured on {machine['cpu']}, {document['date']}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _measures_table(cases: Mapping[str, Any], method: str) -> str:
+    rows = []
+    for name, case in cases.items():
+        if method in case["methods"]:
+            summary = case["methods"][method]["summary"]
+            rows.append([TITLES.get(name, name), *(_cell(summary[key]) for key in COLUMNS)])
+    return _table(["collection", *COLUMNS.values()], rows)
+
+
+def _reliability_table(cases: Mapping[str, Any], method: str) -> str:
+    """Return the share right in each range of chance, with how many tags were in it."""
+    rows = []
+    for name, case in cases.items():
+        runs = list(case["methods"].get(method, {}).get("runs", {}).values())
+        for part, words in (("added", "added"), ("given", "given")):
+            if not runs:
+                continue
+            found = pooled_reliability(runs, part)
+            cells = [
+                NOTHING if not count else f"{share:.2f} ({count:,})"
+                for share, count in zip(found.share_right(), found.count.tolist(), strict=True)
+            ]
+            rows.append([f"{TITLES.get(name, name)}, {words}", *cells])
+    edges = [f"{low:.1f}–{low + 0.1:.1f}" for low in np.arange(10) / 10]
+    return _table(["chance", *edges], rows)
+
+
+def _cell(value: Mapping[str, Any] | None) -> str:
+    if value is None:
+        return NOTHING
+    half = "" if value["high"] is None else f" ± {value['high'] - value['mean']:.3f}"
+    return f"{value['mean']:.3f}{half}"
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    marks = [":--", *("--:" for _ in titles[1:])]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (titles, marks, *rows))
+
+
+def _wrapped(text: str) -> str:
+    words = " ".join(text.split())
+    return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)

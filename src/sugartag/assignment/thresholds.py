@@ -1,0 +1,80 @@
+"""Where a chance becomes a verdict: for each tag, so that what is said is mostly right.
+
+A threshold is the most generous one beyond which the chances have the mean aimed at: if chances
+are right, that is the share of right verdicts. Tags of which little is seen keep to what all tags
+together need, and of those that hardly anybody uses nothing is said.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sugartag._typing import BoolArray, FloatArray, IntArray
+
+ADD_AIM, DOUBT_AIM = 0.92, 0.85
+"""Mean chances of being right that are aimed at, for 80 % and more to be right: chances can be too
+sure, those of additions most, since how much people leave out is hard to tell."""
+FEWEST_USES = 5
+"""Of tags with fewer uses nothing is said."""
+POOLED = 20.0
+"""Verdicts of all tags that a tag's own are averaged with."""
+LEAST, MOST = 0.5, 0.95
+"""No tag is added below the least chance, and none needs more than the most."""
+DIGITS = 4
+"""Chances are told to so many digits, and thresholds kept to as many."""
+NEVER_ADDED, NEVER_DOUBTED = 2.0, -1.0
+
+
+@dataclass(frozen=True, eq=False)
+class TagThresholds:
+    """From which chance on each tag is added, and below which it is doubted."""
+
+    add: FloatArray
+    doubt: FloatArray
+
+    @classmethod
+    def learned(
+        cls,
+        added: tuple[IntArray, FloatArray],
+        given: tuple[IntArray, FloatArray],
+        uses: IntArray,
+    ) -> "TagThresholds":
+        """Learn from tags and chances: of what could be added, and of what was given.
+
+        ``uses`` says how many images have each tag.
+        """
+        rare = uses < FEWEST_USES
+        add = _generous(*added, ADD_AIM, len(uses))
+        doubt = 1.0 - _generous(given[0], 1.0 - given[1], DOUBT_AIM, len(uses))
+        return cls(
+            np.round(np.where(rare, NEVER_ADDED, add), DIGITS),
+            np.round(np.where(rare, NEVER_DOUBTED, doubt), DIGITS),
+        )
+
+    @classmethod
+    def same(cls, add: float, doubt: float, n_tags: int) -> "TagThresholds":
+        """Return the same thresholds for all tags."""
+        return cls(np.full(n_tags, add), np.full(n_tags, doubt))
+
+
+def _generous(tag: IntArray, chance: FloatArray, aim: float, n_tags: int) -> FloatArray:
+    """Return for each tag the lowest chance from which on the mean chance is the one aimed at."""
+    everybody = _lowest(np.zeros(len(tag), dtype=np.int64), chance, aim, 1)[0]
+    own = _lowest(tag, chance, aim, n_tags)
+    seen = np.bincount(tag[chance >= LEAST], minlength=n_tags)
+    found: FloatArray = (seen * own + POOLED * everybody) / (seen + POOLED)
+    return np.clip(found, LEAST, MOST)
+
+
+def _lowest(tag: IntArray, chance: FloatArray, aim: float, n_tags: int) -> FloatArray:
+    order = np.lexsort((-chance, tag))
+    tag, chance = tag[order], chance[order].astype(np.float64)
+    start = np.searchsorted(tag, np.arange(n_tags + 1))
+    summed = np.concatenate([[0.0], np.cumsum(chance)])
+    place = np.arange(len(tag)) - start[tag]
+    mean = (summed[1:] - summed[start[tag]]) / (place + 1)
+    enough: BoolArray = mean >= aim
+    found = np.full(n_tags, MOST)
+    # Chances fall within a tag, so the last one that is enough is the lowest.
+    found[tag[enough]] = chance[enough]
+    return found
