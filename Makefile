@@ -8,10 +8,13 @@ BIN := $(VENV)/bin
 # Data that is not shipped: tests that need it say that they are skipped without it.
 export SUGARTAG_DATA ?= $(wildcard ../shared/data)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo reproduce test lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/sugartag demo --out demo-out
+
+reproduce: $(VENV)/installed
+	$(BIN)/sugartag reproduce --out reproduce-out
 
 test: $(VENV)/installed-for-tests lint
 	$(BIN)/python -m pytest $(TESTS)
@@ -25,9 +28,10 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/bench_solvers.py --out benchmarks/results/solvers.json
 	$(BIN)/python benchmarks/bench_all_methods.py --out benchmarks/results/all-methods-20000.json
 	$(BIN)/python benchmarks/bench_memory.py --out benchmarks/results/memory.json
+	$(BIN)/python benchmarks/bench_verdicts.py --out benchmarks/results/verdicts.json
 
 clean:
-	rm -rf $(VENV) demo-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo-out reproduce-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/installed: pyproject.toml

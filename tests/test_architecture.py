@@ -27,7 +27,8 @@ ROWS = [
     {"changes", "fitting"},
     {"judging"},
     {"report"},
-    {"demo", "reproduce"},
+    {"demo"},
+    {"reproduce"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -110,13 +110,13 @@ def _ranges(reliability: Reliability) -> dict[str, Any]:
 
 
 INTRODUCTION = """\
-`sugartag suggest` turns chances into verdicts: a tag is added from a chance of {add:g} on, at most
-{top} an image, and a given tag is doubted below {doubt:g}. Are additions and doubts right, and do
-chances come true? A method is fitted as a user would fit it, with its defaults, and its verdicts
-are compared with what is right. ECE is the expected calibration error in ten ranges of chance: of
-all verdicts, of additions and of given tags apart, and of the {candidates} best candidates of each
-image that were not added. [Metrics](metrics.md#verdicts) says how each is computed. Means over
-{seeds}; ± is half the 95 % t interval over seeds."""
+`sugartag suggest` turns chances into verdicts: a tag is added from the chance on that `fit` learned
+for it, at most {top} an image, and a given tag is doubted below another. Are additions and doubts
+right, and do chances come true? A method is fitted as a user would fit it, with its defaults, and
+its verdicts are compared with what is right. ECE is the expected calibration error in ten ranges of
+chance: of all verdicts, of additions and of given tags apart, and of the {candidates} best
+candidates of each image that were not added. [Metrics](metrics.md#verdicts) says how each is
+computed. Means over {seeds}; ± is half the 95 % t interval over seeds."""
 PLANTED_NOTE = """\
 In planted worlds the truth is known of the tags that can be seen in an image, and only those are
 judged."""

@@ -73,7 +73,7 @@ def test_the_section_has_the_measures_the_ranges_and_the_caveats(document):
     section = section_of(document)
 
     assert section.startswith("## Verdicts\n")
-    assert "a tag is added from a chance of" in section
+    assert "a tag is added from the chance on that" in section
     assert "Means over 2 seeds" in " ".join(section.split())
     assert "counts as wrong there" in " ".join(section.split())
     assert "only those are judged" in " ".join(section.split())

@@ -18,6 +18,7 @@ COMMANDS = {
     "tune": "tune",
     "methods": "methods",
     "doctor": "doctor",
+    "reproduce": "reproduce",
 }
 """Command name to module in this package; each module has one click command, ``command``."""
 

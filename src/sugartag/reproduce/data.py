@@ -1,0 +1,115 @@
+"""The collection that experiments run on: planted, shipped, or the user's own."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sugartag.collection.digest import collection_digest
+from sugartag.collection.model import Collection
+from sugartag.collection.store import open_collection
+from sugartag.collection.synthetic import World
+from sugartag.demo import import_shipped
+from sugartag.errors import SettingsError, StorageError
+from sugartag.evaluation.protocol import Task, hidden_task, truth_task
+from sugartag.reproduce.experiments import read_toml, shipped_experiments
+
+PLANTED, OPENCLIPART = "planted", "openclipart"
+WORLD_FILE = "nus-wide-like.toml"
+HIDDEN_SHARE = 0.3
+"""Of the given tags, where there is no truth to be measured by."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A collection in a folder, and what is predicted of it."""
+
+    name: str
+    title: str
+    folder: Path
+    seed: int
+    hidden: float | None
+    """The share of the given tags to hide and find again; None where the truth is known."""
+    digest: str
+    """Names everything that results depend on: images, tags, owners, features and truth."""
+    counts: dict[str, int]
+    """How much of everything there is."""
+    world: dict[str, Any] | None = None
+    """What a planted world was made from."""
+
+    def task(self) -> Task:
+        """Open the collection and say what is to be predicted."""
+        return task_of(open_collection(self.folder, verify=False), self.hidden, self.seed)
+
+
+def task_of(collection: Collection, hidden: float | None, seed: int) -> Task:
+    """Predict the truth or, where a share is to be hidden, the hidden tags."""
+    if hidden is None:
+        return truth_task(collection)
+    return hidden_task(collection, hidden, seed)
+
+
+def planted_data(out: Path, *, seed: int, quick: bool) -> Data:
+    """Plant the world in the image of NUS-WIDE-128, anew each time: it takes a second."""
+    document = read_toml(shipped_experiments() / "worlds" / WORLD_FILE)
+    values = {**document["world"], **(document["quick"] if quick else {})}
+    world = World(**values)
+    mark = hashlib.sha256(json.dumps([values, seed]).encode()).hexdigest()[:12]
+    folder = out / "data" / f"planted-{mark}"
+    world.write(folder, seed, overwrite=True)
+    found = _data(PLANTED, document["title"], folder, seed)
+    return replace(found, world=asdict(world))
+
+
+def shipped_data(out: Path, *, seed: int) -> Data:
+    """Import the drawings that come with the package, unless they are there already."""
+    folder = shipped_pictures(out)
+    return _data(OPENCLIPART, "The shipped OpenClipart drawings", folder, seed)
+
+
+def shipped_pictures(out: Path) -> Path:
+    """Return the folder of the imported drawings."""
+    place = out / "data" / OPENCLIPART
+    folder = place / "collection"
+    if not _is_whole(folder):
+        import_shipped(place)
+    return folder
+
+
+def own_data(folder: Path, *, seed: int) -> Data:
+    """Take a collection that was imported before."""
+    return _data(folder.resolve().name, f"The collection {folder.name}", folder.resolve(), seed)
+
+
+def _data(name: str, title: str, folder: Path, seed: int) -> Data:
+    collection = open_collection(folder)
+    if collection.n_features == 0:
+        raise SettingsError(
+            f"{folder} has no image features, which most methods need; "
+            "import it with --features X.npy"
+        )
+    hidden = None if collection.has_truth else HIDDEN_SHARE
+    counts = task_of(collection, hidden, seed).counts() | {"features": collection.n_features}
+    return Data(name, title, folder, seed, hidden, _digest(collection), counts)
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        open_collection(folder)
+    except StorageError:
+        return False
+    return True
+
+
+def _digest(collection: Collection) -> str:
+    """Return the digest of the collection, the truth included."""
+    digest = hashlib.sha256(collection_digest(collection).encode())
+    digest.update("\n".join(collection.concept_names).encode())
+    for block in collection.blocks() if collection.has_truth else ():
+        truth = collection.truth_of(block).sorted_indices()
+        for array in (np.diff(truth.indptr), truth.indices):
+            digest.update(np.ascontiguousarray(array, dtype=np.int64).data)
+    return digest.hexdigest()

@@ -1,0 +1,88 @@
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from sugartag.methods.registry import make_method
+from sugartag.reproduce.stages import COMPLETION, FUNCTIONS, STAGES, StageMeter
+
+PAUSE = 0.03
+
+
+def slow_one():
+    time.sleep(PAUSE)
+
+
+def slow_two():
+    slow_one()
+    time.sleep(PAUSE)
+
+
+def failing():
+    time.sleep(PAUSE)
+    raise KeyError
+
+
+def test_time_is_that_of_the_stage_whose_function_runs():
+    with StageMeter({"first": (slow_one,)}, otherwise="rest") as meter:
+        slow_one()
+        slow_one()
+        time.sleep(PAUSE)
+
+    assert set(meter.seconds) == {"first", "rest"}
+    assert 2 * PAUSE <= meter.seconds["first"] < 4 * PAUSE
+    assert PAUSE <= meter.seconds["rest"] < 3 * PAUSE
+
+
+def test_within_a_stage_the_outermost_function_decides():
+    with StageMeter({"first": (slow_one,), "second": (slow_two,)}, otherwise="rest") as meter:
+        slow_two()
+
+    assert "first" not in meter.seconds
+    assert meter.seconds["second"] >= 2 * PAUSE
+
+
+def test_a_stage_ends_with_an_error():
+    meter = StageMeter({"first": (failing,)}, otherwise="rest")
+
+    with meter, pytest.raises(KeyError):
+        failing()
+
+    assert meter.seconds["first"] >= PAUSE
+    assert meter.seconds["rest"] < PAUSE
+
+
+def test_nobody_watches_calls_afterwards():
+    with StageMeter({}, otherwise="rest"):
+        pass
+
+    assert sys.getprofile() is None
+
+
+def test_memory_is_that_of_the_stage_that_takes_it():
+    kept = []
+
+    def takes_memory():
+        kept.append(np.ones(20_000_000))
+
+    with StageMeter({"first": (takes_memory,)}, otherwise="rest") as meter:
+        slow_one()
+        before = dict(meter.peak_mb)
+        takes_memory()
+
+    assert meter.peak_mb["first"] >= 150
+    assert before.get("rest", 0.0) < 100
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_stage_of_a_method_is_seen(name, collection, engine, rng):
+    small = {"image_clusters": 4, "user_clusters": 2, "units_per_cluster": 1, "max_iterations": 3}
+    method = make_method(name, small if name == "sugar-tc" else {})
+
+    with StageMeter(FUNCTIONS[name], otherwise=COMPLETION) as meter:
+        method.fit(collection, engine=engine, rng=rng)
+
+    assert set(meter.seconds) == {*FUNCTIONS[name], COMPLETION}
+    assert set(meter.seconds) <= set(STAGES)
+    assert min(meter.seconds.values()) > 0
