@@ -2,22 +2,34 @@
 
 import hashlib
 import json
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 import numpy as np
 
-from sugartag._typing import FloatArray, IntArray
+from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.assignment.calibration import Calibration
 from sugartag.assignment.rank import top_tags
-from sugartag.assignment.thresholds import TagThresholds
-from sugartag.collection.align import Catalogue
+from sugartag.assignment.thresholds import (
+    DIGITS,
+    FEWEST_USES,
+    NEVER_ADDED,
+    NEVER_DOUBTED,
+    TagThresholds,
+)
+from sugartag.collection.align import Catalogue, seen_from
 from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import tag_counts, without_truth
+from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
+from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation.calibrate import TOP, calibrate
 from sugartag.methods.base import Fitted, Method
+from sugartag.methods.sugar_plus import FittedSugarPlus, SugarPlus
+from sugartag.methods.sugar_plus.decisions import Decision, decisions_at
+from sugartag.methods.sugar_plus.update import updated
 from sugartag.model_folder import Model
 
 DEFAULT_METHOD = "sugar-plus"
@@ -43,6 +55,109 @@ def fit_model(method: Method, collection: Collection, *, engine: Engine, seed: i
         run_id=run_id(method, collection, seed),
         seed=seed,
     )
+
+
+def update_model(
+    model: Model, collection: Collection, decisions: Sequence[Decision] = (), *, engine: Engine
+) -> Model:
+    """Add the images of a collection, and what was decided about them, to a model.
+
+    Nothing is fitted anew: what was learned of how people tag, and chosen, stays. The collection
+    may hold images that the model has, as decisions need; those that did not change do nothing.
+    """
+    fitted, method = model.fitted, model.method
+    if not (isinstance(fitted, FittedSugarPlus) and isinstance(method, SugarPlus)):
+        raise SettingsError(
+            f"the model is one of {method.name}, and only sugar-plus is updated; "
+            "fit on all images instead"
+        )
+    known = without_truth(collection)
+    _require_features_like(fitted, known)
+    catalogue = extended_catalogue(model.catalogue, known)
+    decided = decided_in(decisions, catalogue, known)
+    seen = seen_from(catalogue, known)
+    more = updated(fitted, method, seen, decided, engine=engine)
+    said = sorted((one.image_id, one.tag, one.right) for one in decisions)
+    decided_by = json.dumps([model.run_id, collection_digest(known), said])
+    digest = hashlib.sha256(decided_by.encode())
+    return replace(
+        model,
+        fitted=more,
+        thresholds=extended_thresholds(model.thresholds, more.ridge.sums.given),
+        catalogue=catalogue,
+        run_id=f"{method.name}-{digest.hexdigest()[:12]}",
+    )
+
+
+def extended_catalogue(catalogue: Catalogue, collection: Collection) -> Catalogue:
+    """Return the names of the catalogue, and after them those that the collection has besides."""
+    return Catalogue(
+        catalogue.tag_names + tuple(_others(catalogue.tag_names, collection.tag_names)),
+        _extended(catalogue.owner_names, collection.owner_names),
+        _extended(catalogue.ids, collection.ids),
+    )
+
+
+def decided_in(
+    decisions: Sequence[Decision], catalogue: Catalogue, collection: Collection
+) -> SparseRows:
+    """Return what was decided as images x tags of a catalogue that has all of the collection."""
+    there = set(collection.ids)
+    image = {name: number for number, name in enumerate(catalogue.ids) if name in there}
+    tag = {name: number for number, name in enumerate(catalogue.tag_names)}
+    for one in decisions:
+        if one.image_id not in image:
+            raise CollectionError(
+                f"{one.where}: image {one.image_id!r} is not in the collection; "
+                "update with a collection that has it"
+            )
+        if one.tag not in tag:
+            raise CollectionError(
+                f"{one.where}: neither the model nor the collection has the tag {one.tag!r}; "
+                "check the spelling, or leave the row out"
+            )
+    return decisions_at(
+        np.array([image[one.image_id] for one in decisions], dtype=np.int64),
+        np.array([tag[one.tag] for one in decisions], dtype=np.int64),
+        [one.right for one in decisions],
+        (len(catalogue.ids), len(catalogue.tag_names)),
+    )
+
+
+def extended_thresholds(thresholds: TagThresholds, uses: FloatArray) -> TagThresholds:
+    """Return thresholds for all tags: those of the model and, for tags now used enough, the median.
+
+    ``uses`` says how many images have each tag.
+    """
+    more = len(uses) - len(thresholds.add)
+    add = np.pad(thresholds.add, (0, more), constant_values=NEVER_ADDED)
+    doubt = np.pad(thresholds.doubt, (0, more), constant_values=NEVER_DOUBTED)
+    unsaid = (add == NEVER_ADDED) & (doubt == NEVER_DOUBTED)
+    new = unsaid & (uses >= FEWEST_USES)
+    usual = [float(np.median(part[~unsaid])) for part in (add, doubt)] if not unsaid.all() else []
+    if usual:
+        add, doubt = np.where(new, usual[0], add), np.where(new, usual[1], doubt)
+    return TagThresholds(np.round(add, DIGITS), np.round(doubt, DIGITS))
+
+
+def _require_features_like(fitted: FittedSugarPlus, collection: Collection) -> None:
+    """Raise unless the images are described by as many numbers as those of the model."""
+    wanted = max(fitted.evidence.anchors.shape[1], len(fitted.look_alikes.directions))
+    if wanted and collection.n_features != wanted:
+        raise CollectionError(
+            f"these images have {collection.n_features or 'no'} feature numbers each, the "
+            f"model's have {wanted}; describe both with the same model"
+        )
+
+
+def _extended(known: Texts, names: Texts) -> Texts:
+    return Texts.joined([known, Texts.of(_others(known, names))])
+
+
+def _others(known: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return the names that are not among the known ones."""
+    there = set(known)
+    return [name for name in names if name not in there]
 
 
 def learn_thresholds(

@@ -63,8 +63,10 @@ STREET = (
 )
 
 
-def explained(*kinds: Kind, habit: float = 0.0, prior: float = 1e-5) -> Explanations:
-    numbers = sum(kind.net for kind in kinds), prior, 0.7, 1e-3, habit
+def explained(
+    *kinds: Kind, habit: float = 0.0, prior: float = 1e-5, decided: int = 0
+) -> Explanations:
+    numbers = sum(kind.net for kind in kinds), prior, 0.7, 1e-3, habit, decided
     return Explanations(kinds, *(np.array([number]).ravel() for number in numbers))
 
 
@@ -105,7 +107,14 @@ def test_what_speaks_for_a_tag_is_told_with_its_share_the_largest_first():
         "title 12 % (coast), owner's look-alikes 11 % (IMG_12, IMG_15)"
     )
 
-    assert reason(explained(*BEACH), ADD) == reason(explained(*BEACH), KEEP) == expected
+    beach = explained(*BEACH, prior=0.9)
+    assert reason(beach, ADD) == reason(beach, KEEP) == expected
+
+
+def test_a_tag_that_is_kept_on_weak_evidence_is_kept_because_it_was_given():
+    found = reason(explained(*BEACH, prior=0.01), KEEP)
+
+    assert found.startswith("the owner gave it, and a little speaks for it: looks 46 % (")
 
 
 def test_the_change_says_what_the_verdict_says():
@@ -166,6 +175,15 @@ def test_where_too_little_is_known_for_a_verdict_that_is_the_reason(what):
     verdict = Verdict(0, 0, "keep", 0.1, withheld=what)
 
     assert reason(explained(*STREET), verdict) == f"too little is known of this {what} to doubt it"
+
+
+@pytest.mark.parametrize(("decided", "said"), [(1, "right"), (-1, "wrong")])
+def test_what_somebody_said_is_the_reason_whatever_the_evidence(decided, said):
+    beach = explained(*BEACH, decided=decided)
+
+    assert reason(beach, ADD) == reason(beach, DOUBT) == f"somebody said that it is {said}"
+    assert changed(beach, ADD, in_full=True).decided == said
+    assert changed(explained(*BEACH), ADD, in_full=True).decided is None
 
 
 def test_a_reason_is_one_line_whatever_things_are_called():

@@ -8,8 +8,10 @@ from scipy import sparse
 from sugartag.linalg.distances import squared_distances, unit_rows
 from sugartag.linalg.modes import apply_to_tags, inner
 from sugartag.linalg.sparse_rows import (
+    chosen_columns,
     damped_unit_rows,
     row_number_of_entries,
+    same_places,
     strongest_per_row,
 )
 
@@ -71,6 +73,48 @@ def test_dampening_leaves_the_counts_alone(kind):
 
     assert counts.dtype == kind
     assert counts.toarray().tolist() == [[1, 2], [0, 3]]
+
+
+@settings(deadline=None)
+@given(small_matrices, st.data())
+def test_chosen_columns_are_those_of_the_matrix(matrix, data):
+    wanted = data.draw(some.arrays(np.bool_, matrix.shape[1]))
+    columns = np.flatnonzero(wanted)
+
+    found = chosen_columns(sparse.csr_array(matrix), columns)
+
+    np.testing.assert_array_equal(found.toarray(), matrix[:, columns])
+    assert found.dtype == matrix.dtype
+    assert found.has_canonical_format
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float32])
+def test_choosing_columns_keeps_stored_zeros_and_leaves_the_matrix_alone(kind):
+    matrix = sparse.csr_array(np.array([[1, 2, 3], [4, 0, 5]], dtype=kind))
+    matrix.data[1] = 0
+
+    found = chosen_columns(matrix, np.array([1, 2]))
+
+    assert found.dtype == kind
+    assert found.nnz == 3
+    assert found.toarray().tolist() == [[0, 3], [0, 5]]
+    assert matrix.toarray().tolist() == [[1, 0, 3], [4, 0, 5]]
+
+
+@settings(deadline=None)
+@given(small_matrices)
+def test_other_values_lie_in_the_same_places(matrix):
+    stored = sparse.csr_array(matrix)
+    values = np.arange(stored.nnz, dtype=np.float32)
+
+    found = same_places(values, stored)
+
+    expected = np.zeros(matrix.shape)
+    expected[stored.nonzero()] = values
+    np.testing.assert_array_equal(found.toarray(), expected)
+    assert found.nnz == stored.nnz
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(stored.toarray(), matrix)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

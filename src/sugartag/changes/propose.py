@@ -7,8 +7,9 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.assignment.rank import top_tags
-from sugartag.assignment.thresholds import DIGITS, TagThresholds
-from sugartag.changes.change import Action, Change
+from sugartag.assignment.thresholds import DIGITS, LEAST, NEVER_DOUBTED, TagThresholds
+from sugartag.changes.change import Change
+from sugartag.changes.reasons import Verdict, reasoned, require_explaining
 from sugartag.collection.align import seen_from
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
@@ -50,20 +51,33 @@ class Thresholds:
 
 
 def propose(
-    model: Model, collection: Collection, *, engine: Engine, thresholds: Thresholds
+    model: Model,
+    collection: Collection,
+    *,
+    engine: Engine,
+    thresholds: Thresholds,
+    explain: bool = False,
 ) -> Iterator[list[Change]]:
     """Yield the changes of one block of images after the other, in row order.
 
-    Tags the model never saw get no verdict: nothing is known of them.
+    Tags the model never saw get no verdict: nothing is known of them. With ``explain`` the changes
+    are :class:`~sugartag.changes.reasons.ExplainedChange`, with all that they follow from.
     """
+    if explain:
+        require_explaining(model)
     aligned = seen_from(model.catalogue, collection)
     blocks = aligned.blocks(ROWS_PER_BLOCK)
     ids = collection.ids
-    yield from engine.map(judge_images, blocks, model, aligned, ids, thresholds)
+    yield from engine.map(judge_images, blocks, model, aligned, ids, thresholds, explain)
 
 
 def judge_images(
-    block: Block, model: Model, collection: Collection, ids: Texts, thresholds: Thresholds
+    block: Block,
+    model: Model,
+    collection: Collection,
+    ids: Texts,
+    thresholds: Thresholds,
+    explain: bool = False,
 ) -> list[Change]:
     """Return the changes of one block."""
     rows = collection.rows(block)
@@ -72,39 +86,32 @@ def judge_images(
     limits = thresholds.of_each_tag(model)
     told = _something_else_is_known(rows)
     best = top_tags(scores, thresholds.top, allowed=~given)
-    place = _Ranks(scores, model.method.name)
-    changes: list[Change] = []
-    for row, image_id in enumerate(ids[block]):
-        verdicts: list[tuple[int, Action, float]] = []
+    verdicts: list[Verdict] = []
+    for row in range(len(rows)):
         added = best.of(row)
         chances = _told(model.calibration.added(scores[row, added]))
         verdicts += [
-            (int(tag), "add", float(chance))
+            Verdict(row, int(tag), "add", float(chance))
             for tag, chance in zip(added, chances, strict=True)
             if chance >= limits.add[tag]
         ]
         own = np.flatnonzero(given[row])
         chances = _told(model.calibration.given(scores[row, own]))
         verdicts += [
-            (
-                int(tag),
-                "doubt" if told[row] and chance < limits.doubt[tag] else "keep",
-                float(chance),
-            )
+            _on_given(row, int(tag), float(chance), float(limits.doubt[tag]), told=bool(told[row]))
             for tag, chance in zip(own, chances, strict=True)
         ]
-        changes += [
-            Change(
-                image_id=image_id,
-                tag=collection.tag_names[tag],
-                action=action,
-                score=chance,
-                reason=place.reason(row, tag),
-                run_id=model.run_id,
-            )
-            for tag, action, chance in verdicts
-        ]
-    return changes
+    return reasoned(verdicts, model, rows, scores, ids[block], in_full=explain)
+
+
+def _on_given(row: int, tag: int, chance: float, limit: float, *, told: bool) -> Verdict:
+    """Return the verdict on a given tag, and why a poor one is kept."""
+    if told and chance < limit:
+        return Verdict(row, tag, "doubt", chance)
+    if chance < limit:
+        return Verdict(row, tag, "keep", chance, withheld="image")
+    never = limit == NEVER_DOUBTED and chance < LEAST
+    return Verdict(row, tag, "keep", chance, withheld="tag" if never else "")
 
 
 def _something_else_is_known(rows: Rows) -> BoolArray:
@@ -120,16 +127,3 @@ def _something_else_is_known(rows: Rows) -> BoolArray:
 def _told(chances: FloatArray) -> FloatArray:
     """Return chances as they are told, and judged: to four digits."""
     return np.round(chances.astype(np.float64), DIGITS)
-
-
-@dataclass(frozen=True, eq=False)
-class _Ranks:
-    """Says where a tag stands among all tags of an image."""
-
-    scores: FloatArray
-    method: str
-
-    def reason(self, row: int, tag: int) -> str:
-        """Return the tag's rank in words."""
-        rank = 1 + int(np.count_nonzero(self.scores[row] > self.scores[row, tag]))
-        return f"{self.method} ranks it {rank} of {self.scores.shape[1]} tags for this image"

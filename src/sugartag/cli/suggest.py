@@ -13,8 +13,9 @@ from sugartag.cli.options import FOLDER, overwrite_option
 @click.argument("collection", type=FOLDER)
 @click.option("--out", required=True, type=FOLDER, help="Changes: .csv, .jsonl or .parquet")
 @click.option("--top", default=10, show_default=True, help="Add at most so many tags an image.")
-@click.option("--add-from", default=0.5, show_default=True, help="Add from this chance on.")
-@click.option("--doubt-below", default=0.5, show_default=True, help="Doubt below this chance.")
+@click.option("--add-from", type=float, help="Add from this chance on; else learned by tag.")
+@click.option("--doubt-below", type=float, help="Doubt below this chance; else learned by tag.")
+@click.option("--explain", type=FOLDER, help="Also write what each verdict follows from: .jsonl")
 @engine_options
 @overwrite_option
 def command(
@@ -22,8 +23,9 @@ def command(
     collection: Path,
     out: Path,
     top: int,
-    add_from: float,
-    doubt_below: float,
+    add_from: float | None,
+    doubt_below: float | None,
+    explain: Path | None,
     choice: EngineChoice,
     overwrite: bool,
 ) -> None:
@@ -37,17 +39,24 @@ def command(
       sugartag suggest photos.model photos/ --out changes.csv
     """  # noqa: D301 - click looks for the backspace character itself
     from sugartag.changes import Thresholds, propose, write_changes
-    from sugartag.changes.files import check_kind
+    from sugartag.changes.files import check_explained, check_kind
+    from sugartag.changes.reasons import require_explaining
     from sugartag.cli.progress import ProgressDisplay
     from sugartag.collection import open_collection
     from sugartag.model_folder import load_model
 
     check_kind(out)
+    if explain is not None:
+        check_explained(explain, out)
     thresholds = Thresholds(top=top, add=add_from, doubt=doubt_below)
     loaded, opened = load_model(model), open_collection(collection)
+    if explain is not None:
+        require_explaining(loaded)
     with ProgressDisplay() as progress, choice.opened(progress) as engine:
-        changes = propose(loaded, opened, engine=engine, thresholds=thresholds)
-        counts = write_changes(changes, out, overwrite=overwrite)
+        changes = propose(
+            loaded, opened, engine=engine, thresholds=thresholds, explain=explain is not None
+        )
+        counts = write_changes(changes, out, overwrite=overwrite, explained=explain)
     click.echo(
         f"{out}: {counts['add']:,} tags to add, {counts['doubt']:,} to doubt, "
         f"{counts['keep']:,} to keep, for {opened.n_images:,} images"

@@ -111,9 +111,6 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
     "sugar-plus": {
         "anchors": (250, 500, 800),
         "look_alike_width": (0.3, 0.4, 0.5),
-        "owner_variance": (0.0, 0.02, 0.05, 0.2),
-        "tastes": (0, 16, 32),
-        "unit_features": _YES_OR_NO,
     },
     "tag-vote": _VOTES,
     "tag-vote-own": _VOTES,

@@ -30,6 +30,8 @@ TASTE_RIDGE = 10.0
 IMAGES = 6_000
 """Of the sample, at most."""
 HELD_OUT = 0.2
+FOLDS = 3
+"""Times that others are held out, where the sample is the whole collection; else once is enough."""
 COLUMNS = 1_000
 """Tags and words among the columns: the most used."""
 MEASURED_TAGS = 200
@@ -108,7 +110,9 @@ class Trial:
     taste: FloatArray
     owner: IntArray
     """Numbers from 0 on; nobody's images have one each."""
-    held: BoolArray
+    fold: IntArray
+    """When each image is held out; never where it is ``n_folds``."""
+    n_folds: int
     owner_variance: float
 
     @classmethod
@@ -131,8 +135,10 @@ class Trial:
             unit = np.arange(collection.n_images)
         rank = rng.permutation(int(unit.max()) + 1)[unit]
         order = np.argsort(rank, kind="stable")[:IMAGES]
-        # The owner at the cut is held out as a whole.
-        held = rank <= rank[order[max(1, round(HELD_OUT * len(order))) - 1]]
+        n_folds = FOLDS if len(order) == collection.n_images else 1
+        # The owner at a cut is held out as a whole.
+        ends = np.round(HELD_OUT * len(order) * np.arange(1, n_folds + 1)).astype(int)
+        fold = np.searchsorted(rank[order[np.maximum(ends, 1) - 1]], rank)
         images = np.sort(order)
         parts = list(engine.map(read_sample, collection.blocks(), collection, evidence, images))
         known = sparse.csr_array(sparse.vstack([part[0] for part in parts], format="csr"))
@@ -144,7 +150,8 @@ class Trial:
             np.concatenate([part[1] for part in parts]),
             evidence.taste[np.minimum(collection.owner[images], len(evidence.taste) - 1)],
             np.unique(unit[images], return_inverse=True)[1],
-            held[images],
+            fold[images],
+            n_folds,
             owner_variance,
         )
 
@@ -155,7 +162,11 @@ class Trial:
             sigma = width * self.evidence.median
             parts.insert(1, likeness(self.looks, self.evidence.anchors, sigma))
         columns = np.hstack(parts, dtype=np.float64)
-        fitted, owner = columns[~self.held], self.owner[~self.held]
+        folds = [self._without(columns, self.fold == number) for number in range(self.n_folds)]
+        return TrialAtWidth(self, tuple(folds))
+
+    def _without(self, columns: FloatArray, held: BoolArray) -> "Fold":
+        fitted, owner = columns[~held], self.owner[~held]
         mean = fitted.mean(axis=0) if len(fitted) else np.zeros(columns.shape[1])
         fitted -= mean
         count = np.bincount(owner, minlength=1)
@@ -165,17 +176,25 @@ class Trial:
         sums = whose @ fitted
         weight = self.owner_variance / (1.0 + self.owner_variance * count)
         gram = fitted.T @ fitted - (sums.T * weight) @ sums
-        return TrialAtWidth(self, gram, columns[self.held] - mean)
+        return Fold(held, gram, columns[held] - mean)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """The regression without some images, its ridges still open."""
+
+    held: BoolArray
+    gram: FloatArray
+    columns: FloatArray
+    """Of the images held out, centred like the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrialAtWidth:
-    """The regression of a trial, its ridges still open."""
+    """A trial with a likeness of one width."""
 
     trial: Trial
-    gram: FloatArray
-    columns: FloatArray
-    """Of the images held out, centred like the others."""
+    folds: tuple[Fold, ...]
 
     def precision(self, tag_ridge: float, anchor_ridge: float) -> float:
         """Return the mean average precision of the tags of the images held out."""
@@ -183,12 +202,15 @@ class TrialAtWidth:
         if not n:
             return 0.0
         penalty = penalties(trial.evidence, trial.known.shape[1], tag_ridge, anchor_ridge)
-        precision = inverse_of(self.gram, penalty)
         measured = np.unique(np.linspace(0, n - 1, min(MEASURED_TAGS, n)).astype(int))
-        weights = precision[:, measured] / -np.diag(precision)[measured]
-        weights[measured, np.arange(len(measured))] = 0.0
-        given = trial.known[trial.held][:, measured] > 0
-        return mean_precision(self.columns @ weights, given)
+        found = []
+        for fold in self.folds:
+            precision = inverse_of(fold.gram, penalty)
+            weights = precision[:, measured] / -np.diag(precision)[measured]
+            weights[measured, np.arange(len(measured))] = 0.0
+            given = trial.known[fold.held][:, measured] > 0
+            found.append(mean_precision(fold.columns @ weights, given))
+        return float(np.mean(found))
 
 
 def read_sample(

@@ -29,8 +29,7 @@ SAMPLE = 10_000
 USUAL_WIDTH = 1.4
 """Of the likeness to an anchor, in median distances of two images."""
 MIN_USES = 2
-"""A tag that only one image has says nothing about others."""
-MIN_WORD_USES = 3
+"""A tag or a word that only one image has says nothing about others."""
 MAX_WORDS = 2_000
 WORD = re.compile(r"[^\W\d_]{2,}")
 TASTE_SHRINKAGE = 2.0
@@ -176,7 +175,7 @@ def _title_words(collection: Collection) -> Texts:
     if titles is None:
         return Texts.of([])
     uses = Counter(word for title in titles for word in words_of(title))
-    often = [(word, count) for word, count in uses.items() if count >= MIN_WORD_USES]
+    often = [(word, count) for word, count in uses.items() if count >= MIN_USES]
     often.sort(key=lambda pair: (-pair[1], pair[0]))
     return Texts.of(sorted(word for word, _ in often[:MAX_WORDS]))
 

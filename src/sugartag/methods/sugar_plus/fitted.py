@@ -1,16 +1,22 @@
 """What sugar-plus learned, and how it judges images."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 
-from sugartag._typing import FloatArray, SparseRows
+from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Rows
-from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.linalg.sparse_rows import row_number_of_entries, values_at
+from sugartag.methods.base import Explanations
 from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.choice import Choice
+from sugartag.methods.sugar_plus.decisions import as_decided
 from sugartag.methods.sugar_plus.evidence import Evidence
+from sugartag.methods.sugar_plus.explain import Explainer
 from sugartag.methods.sugar_plus.habits import Manners
 from sugartag.methods.sugar_plus.learning import steps
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
@@ -35,6 +41,8 @@ class FittedSugarPlus:
     choice: Choice
     threshold: float
     """The probability from which suggesting a tag raises the F that is expected."""
+    decided: SparseRows
+    """Images fitted x tags: 1 where somebody said that the tag is right, -1 where wrong; int8."""
 
     @property
     def evidence(self) -> Evidence:
@@ -46,11 +54,16 @@ class FittedSugarPlus:
         """The probability from which a suggestion does more good than harm."""
         return self.threshold
 
+    @cached_property
+    def believed(self) -> SparseRows:
+        """The tags of the images fitted, as far as they were believed or decided."""
+        return as_decided(self.trusted, self.decided)
+
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return the probability that each tag belongs.
 
         With ``strangers_only``, and where the owner is not known, only content has a say; anchors
-        belong to nobody.
+        belong to nobody. What somebody decided stands, but for ``strangers_only``.
         """
         found = np.empty((len(rows), self.evidence.n_tags), dtype=np.float32)
         alone = (rows.owner >= len(self.ridge.owners)) | strangers_only
@@ -58,10 +71,48 @@ class FittedSugarPlus:
             images = np.flatnonzero(chosen)
             for part in steps(len(images), self.evidence.n_tags):
                 found[images[part]] = judge(rows.at(images[part]))
+        if not strangers_only:
+            decided = self._decided_of(rows)
+            cell = row_number_of_entries(decided), decided.indices
+            found[cell] = np.where(decided.data > 0, RIGHT, WRONG)
         return found
 
+    def explain(
+        self, rows: Rows, row: IntArray, tag: IntArray, catalogue: Catalogue
+    ) -> Explanations:
+        """Return what the evidence for some tags consists of, and what is made of it."""
+        found = self._explainer.explain(rows, self.corrected(rows), row, tag, catalogue)
+        decided = values_at(self._decided_of(rows), row, tag).astype(np.int8)
+        return replace(found, decided=decided)
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        return Explainer(
+            self.ridge,
+            self.believed,
+            self.look_alikes,
+            self.alike_weight,
+            self.interest_weight,
+            self.manners,
+            self.whole,
+        )
+
+    def corrected(self, rows: Rows) -> Rows:
+        """Return the images with the tags they have after what was decided."""
+        if not self.decided.nnz:
+            return rows
+        return replace(rows, tags=as_decided(rows.tags, self._decided_of(rows)))
+
+    def _decided_of(self, rows: Rows) -> SparseRows:
+        n_images = self.decided.shape[0]
+        found = self.decided[np.minimum(rows.position, n_images - 1)]
+        known = (rows.position < n_images)[row_number_of_entries(found)]
+        passed = np.concatenate([[0], np.cumsum(known)])[found.indptr]
+        return sparse.csr_array((found.data[known], found.indices[known], passed), found.shape)
+
     def _by_all(self, rows: Rows) -> FloatArray:
-        content = self.ridge.judge(rows, self.trusted)
+        now = self.corrected(rows)
+        content = self.ridge.judge(now, self.believed)
         seen = (rows.position < self.ridge.n_images).astype(np.float32)
         slips = self.manners.stamps(rows, content.excess, seen)
         slips += self.whole.slips
@@ -70,14 +121,14 @@ class FittedSugarPlus:
             said += np.float32(self.interest_weight) * content.interest
         if self.alike_weight > 0:
             said += (
-                np.float32(self.alike_weight) * self.look_alikes.judge(rows, self.evidence).excess
+                np.float32(self.alike_weight) * self.look_alikes.judge(now, self.evidence).excess
             )
         return probability(self.whole, said, slips, rows)
 
     def _by_strangers(self, rows: Rows) -> FloatArray:
-        said = self.ridge.judge(rows, self.trusted).excess
+        said = self.ridge.judge(self.corrected(rows), self.believed).excess
         belief = self.manners.alone
-        slips = np.broadcast_to(belief.slips, said.shape)
+        slips = np.broadcast_to(belief.slips + self.manners.habits.usual, said.shape)
         return probability(belief, said, slips, rows)
 
 
@@ -90,3 +141,5 @@ def probability(belief: Belief, said: FloatArray, slips: FloatArray, rows: Rows)
 
 
 MOST_SLIPS = np.float32(0.95)
+RIGHT, WRONG = np.float32(0.999), np.float32(0.001)
+"""The probability that a tag belongs of which somebody said so, or the contrary."""

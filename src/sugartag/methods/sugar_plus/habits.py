@@ -6,7 +6,7 @@ common habits of each rate are is learned from all owners and tags (expectation-
 what an owner's other images say about each of the owner's tags is then Bayes' rule.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -43,21 +43,47 @@ class Habits:
     @classmethod
     def learned(cls, chance: SparseRows, owner: IntArray, n_owners: int) -> "Habits":
         """Learn from the chance with which each given tag of each image would be given anyhow."""
+        nothing = cls.unknown(n_owners, chance.shape[1])
+        found = nothing.with_images(chance, owner)
+        return replace(found, weight=_weights(found.uses, found.gain, found.images))
+
+    @classmethod
+    def unknown(cls, n_owners: int, n_tags: int) -> "Habits":
+        """Return what is known before any image is."""
+        weight, gain = np.full(len(RATES), FIRST_WEIGHT), np.zeros((0, len(RATES)))
+        return cls(weight, sparse.csr_array((n_owners, n_tags)), gain, np.zeros(n_owners))
+
+    def with_images(self, chance: SparseRows, owner: IntArray, *, sign: int = 1) -> "Habits":
+        """Count more images; with the sign -1, take images away that were counted."""
+        n_owners, n_tags = self.uses.shape
         image = row_number_of_entries(chance)
         told = owner[image] < n_owners
-        key = owner[image][told].astype(np.int64) * chance.shape[1] + chance.indices[told]
-        pairs, place = np.unique(key, return_inverse=True)
-        gains = _gains(chance.data[told])
+        key = [
+            row_number_of_entries(self.uses) * n_tags + self.uses.indices,
+            owner[image][told].astype(np.int64) * n_tags + chance.indices[told],
+        ]
+        pairs, place = np.unique(np.concatenate(key), return_inverse=True)
+        gains = np.concatenate([self.gain, sign * _gains(chance.data[told])])
         summed = [np.bincount(place, g, minlength=len(pairs)) for g in gains.T]
-        gain: FloatArray = np.stack(summed, axis=1).astype(np.float64)
-        count = np.bincount(place, minlength=len(pairs)).astype(np.float64)
-        row = pairs // chance.shape[1]
-        indptr = np.searchsorted(row, np.arange(n_owners + 1))
-        uses = sparse.csr_array(
-            (count, pairs % chance.shape[1], indptr), shape=(n_owners, chance.shape[1])
+        count = np.bincount(
+            place, np.concatenate([self.uses.data, np.full(len(key[1]), float(sign))])
         )
-        images = np.bincount(owner, minlength=n_owners + 1)[:n_owners].astype(np.float64)
-        return cls(_weights(uses, gain, images), uses, gain, images)
+        kept = count > 0
+        row = pairs[kept] // n_tags
+        indptr = np.searchsorted(row, np.arange(n_owners + 1))
+        parts = count[kept], pairs[kept] % n_tags, indptr
+        more = np.bincount(owner, minlength=n_owners + 1)[:n_owners]
+        return Habits(
+            self.weight,
+            sparse.csr_array(parts, shape=(n_owners, n_tags)),
+            np.stack(summed, axis=1)[kept].astype(np.float64),
+            self.images + sign * more,
+        )
+
+    @property
+    def usual(self) -> np.float32:
+        """How probably a habit stamps a tag on an image of which no other of its owner is known."""
+        return np.float32(self.weight @ RATES)
 
     def stamps_at(
         self, owner: IntArray, pair: IntArray, own: FloatArray, seen: FloatArray
@@ -70,7 +96,10 @@ class Habits:
         used = (own > 0) & (seen > 0)
         gain = self.gain[pair]
         gain[used] -= _gains(own[used])
-        missed = self.images[owner] - seen - (self.uses.data[pair] - used)
+        others = self.uses.data[pair] - used
+        # What was counted with an earlier regression is not quite what the present one takes off.
+        gain = np.clip(gain, others[:, None] * GAINS[0], others[:, None] * GAINS[1])
+        missed = self.images[owner] - seen - others
         return self._stamp(gain + missed[:, None] * LOG_MISS)
 
     def stamps_on(self, chance: SparseRows, owner: IntArray) -> FloatArray:
@@ -133,6 +162,10 @@ def _gains(chance: FloatArray) -> FloatArray:
     x = np.clip(chance.astype(np.float64), *CHANCES)[:, None]
     found: FloatArray = np.log((x + RATES - x * RATES) / x)
     return found
+
+
+GAINS = _gains(np.array(CHANCES[::-1]))
+"""The least and the most that one use of a tag can say for a habit of each rate."""
 
 
 def _bounded(log_odds: FloatArray) -> FloatArray:

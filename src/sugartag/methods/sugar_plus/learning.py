@@ -19,6 +19,8 @@ CELLS = 1 << 22
 ROWS_PER_BLOCK = 256
 CELLS_AT_ONCE = 1 << 20
 """Images x tags that are worked on in one step: a dozen arrays of them fit a processor's cache."""
+ALIKE_SHARE = 0.5
+"""Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
 FEWEST_USES = 100
 """Given tags of owners with several images that are enough to learn weights from."""
 
@@ -37,9 +39,12 @@ class GivenTags:
     """How probably it was given for another reason."""
 
     def trusted(self, alone: Belief) -> SparseRows:
-        """Return images x tags: how probably each given tag belongs."""
+        """Return images x tags: how far each given tag is trusted.
+
+        The root of the probability that it belongs: a tag that is doubted still says something.
+        """
         slips = alone.slips[self.tags.indices] + self.stamp
-        return same_places(alone.given(self.content, slips).astype(np.float32), self.tags)
+        return same_places(np.sqrt(alone.given(self.content, slips)).astype(np.float32), self.tags)
 
     def honest_in(self, blocks: tuple[Block, ...]) -> FloatArray:
         """Return images x tags of some blocks: how probably a given tag was no habit."""
@@ -156,7 +161,7 @@ def learned_weights(
     if weight[0] <= 0:
         return 0.0, 0.0
     found = np.maximum(weight[1:] / weight[0], 0.0)
-    return float(found[0]), float(found[1])
+    return ALIKE_SHARE * float(found[0]), float(found[1])
 
 
 def best_threshold(probability: FloatArray) -> float:

@@ -7,7 +7,7 @@ given, it is left out of the overlap. The shares that come out are averaged with
 everybody's, so that an owner with few images, or with none that are alike, says next to nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy import sparse
@@ -43,6 +43,41 @@ class Alike:
 
 
 @dataclass(frozen=True, eq=False)
+class InShort:
+    """What is remembered of some images."""
+
+    image: IntArray
+    """Their rows in the collection."""
+    owner: IntArray
+    codes: FloatArray
+    """Images x a few numbers that tell looks apart, float32."""
+    tags: SparseRows
+    """Images x tags."""
+    tokens: SparseRows
+    """Images x sparse columns of the evidence."""
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @classmethod
+    def joined(cls, parts: "list[InShort]") -> "InShort":
+        """Return the images of all parts."""
+        tags, tokens = (
+            sparse.csr_array(sparse.vstack([getattr(part, name) for part in parts], format="csr"))
+            for name in ("tags", "tokens")
+        )
+        image, owner, codes = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("image", "owner", "codes")
+        )
+        return cls(image, owner, codes, tags, tokens)
+
+    def at(self, chosen: IntArray) -> "InShort":
+        """Return some of the images."""
+        return InShort(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
 class LookAlikes:
     """The images of each owner, in short."""
 
@@ -68,6 +103,17 @@ class LookAlikes:
     share: FloatArray
     """Of the images that have each tag."""
     unit_features: bool
+
+    def in_short(self) -> InShort:
+        """Return the images that are remembered."""
+        n_columns = len(self.rarity)
+        by_image = sparse.csr_array(self.has_token.T)
+        tokens = sparse.csr_array(
+            (by_image.data, self.token[by_image.indices] % n_columns, by_image.indptr),
+            shape=(len(self.image), n_columns),
+        )
+        owner = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        return InShort(self.image, owner, self.codes, self.tags, tokens)
 
     def judge(self, rows: Rows, evidence: Evidence) -> Alike:
         """Return what the other images of each row's owner say; nothing for unknown owners."""
@@ -168,63 +214,65 @@ def find_look_alikes(
     """Keep ``most`` images of each owner at most, drawn at random where there are more."""
     directions, median = _directions(collection, evidence.unit_features, rng)
     image = _remembered(collection, most, rng)
-    ascending = np.sort(image)
-    parts = list(
-        engine.map(
-            describe_in_short, collection.blocks(), collection, evidence, directions, ascending
-        )
+    parts = engine.map(
+        describe_images, collection.blocks(), collection, evidence, directions, image
     )
-    place = np.searchsorted(ascending, image)
-    tags = sparse.csr_array(sparse.vstack([part[1] for part in parts], format="csr"))[place]
-    tokens = sparse.csr_array(sparse.vstack([part[2] for part in parts], format="csr"))[place]
-    owner = collection.owner[image]
+    return remembering(InShort.joined(list(parts)), evidence, sums, directions, width * median)
+
+
+def remembering(
+    images: InShort, evidence: Evidence, sums: Sums, directions: FloatArray, width: float
+) -> LookAlikes:
+    """Arrange images by owner; ``sums`` says how common tags and words are."""
+    images = images.at(np.lexsort((images.image, images.owner)))
+    tokens, owner = images.tokens, images.owner
     key = owner[row_number_of_entries(tokens)] * np.int64(tokens.shape[1]) + tokens.indices
     token, spot = np.unique(key, return_inverse=True)
-    shape = (len(image), len(token))
+    shape = (len(images), len(token))
     by_image = sparse.csr_array((np.ones(len(key)), spot, tokens.indptr), shape=shape)
-    has_token = sparse.csr_array(by_image.T)
-    counts = sums.columns[: evidence.n_sparse]
+    n = len(evidence.predictor)
+    counts = np.concatenate([sums.given[evidence.predictor], sums.columns[n : evidence.n_sparse]])
     return LookAlikes(
-        start=np.searchsorted(owner, np.arange(collection.n_owners + 1)),
-        image=image,
-        codes=np.concatenate([part[0] for part in parts])[place],
-        tags=tags,
+        start=np.searchsorted(owner, np.arange(len(sums.owners) + 1)),
+        image=images.image,
+        codes=images.codes,
+        tags=images.tags,
         token=token,
-        has_token=has_token,
+        has_token=sparse.csr_array(by_image.T),
         rarity=np.maximum(np.log(sums.count / (1.0 + counts)), 0.0),
         directions=directions,
-        width=width * median,
+        width=width,
         share=sums.given / sums.count,
         unit_features=evidence.unit_features,
     )
 
 
 def _remembered(collection: Collection, most: int, rng: np.random.Generator) -> IntArray:
-    """Return the images kept, by owner."""
+    """Return the images kept, ascending."""
     shuffled = rng.permutation(collection.n_images)
     owner = collection.owner[shuffled]
     order = np.argsort(owner, kind="stable")
     by_owner, owner = shuffled[order], owner[order]
     rank = np.arange(len(owner)) - np.searchsorted(owner, owner)
-    image = by_owner[(rank < most) & (owner < collection.nobody)]
-    return image[np.lexsort((image, collection.owner[image]))]
+    return np.sort(by_owner[(rank < most) & (owner < collection.nobody)])
 
 
-def describe_in_short(
+def describe_images(
     block: Block,
     collection: Collection,
     evidence: Evidence,
     directions: FloatArray,
     images: IntArray,
-) -> tuple[FloatArray, SparseRows, SparseRows]:
-    """Return the codes, the tags and the tokens of those images of a block that are asked for."""
+) -> InShort:
+    """Return those images of a block that are asked for, in short."""
     first, last = np.searchsorted(images, [block.start, block.stop])
     rows = collection.rows(block).at(images[first:last] - block.start)
     tokens = evidence.known(rows.tags, evidence.words_of(rows))
-    if not len(directions):
-        return np.zeros((len(rows), 0), dtype=np.float32), rows.tags, tokens
-    features = rows.features_like(len(directions))
-    return _codes(features, directions, evidence.unit_features), rows.tags, tokens
+    codes = np.zeros((len(rows), 0), dtype=np.float32)
+    if len(directions):
+        features = rows.features_like(len(directions))
+        codes = _codes(features, directions, evidence.unit_features)
+    return InShort(rows.position, rows.owner, codes, rows.tags, tokens)
 
 
 def _codes(features: FloatArray, directions: FloatArray, unit_features: bool) -> FloatArray:

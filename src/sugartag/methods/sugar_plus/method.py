@@ -19,6 +19,7 @@ from sugartag.engine.base import Block, Engine
 from sugartag.methods.settings import require, require_not_negative, require_positive
 from sugartag.methods.sugar_plus.belief import learned_belief
 from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose, penalties
+from sugartag.methods.sugar_plus.decisions import nothing_decided
 from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.learning import (
@@ -105,7 +106,7 @@ class SugarPlus:
         )
         clock.tell("added up")
         for more in range(self.trust_rounds, -1, -1):
-            ridge = self._solved(sums, evidence, choice)
+            ridge = self.solved(sums, evidence, choice)
             known = collection, ridge, trusted
             sample = Sample.joined(
                 list(engine.map(judge_sample, sample_blocks(collection), *known, look_alikes))
@@ -123,7 +124,16 @@ class SugarPlus:
         said = sample.content + alike * sample.alike + interest * sample.interest
         whole = learned_belief(said, sample.given, honest, ridge.share)
         found = FittedSugarPlus(
-            ridge, trusted, look_alikes, alike, interest, manners, whole, choice, 0.0
+            ridge,
+            trusted,
+            look_alikes,
+            alike,
+            interest,
+            manners,
+            whole,
+            choice,
+            0.0,
+            nothing_decided(trusted.shape),
         )
         scores = list(engine.map(score_sample, sample_blocks(collection), collection, found))
         found = replace(found, threshold=best_threshold(np.concatenate(scores)))
@@ -146,7 +156,8 @@ class SugarPlus:
         choice = choose(fixed, collection, evidence, self.owner_variance, engine=engine, rng=rng)
         return evidence.with_width(choice.kernel_width), choice
 
-    def _solved(self, sums: Sums, evidence: Evidence, choice: Choice) -> Ridge:
+    def solved(self, sums: Sums, evidence: Evidence, choice: Choice) -> Ridge:
+        """Solve the regression with the ridges chosen."""
         penalty = penalties(evidence, evidence.n_sparse, choice.tag_ridge, choice.anchor_ridge)
         return Ridge.solved(sums, evidence, penalty, self.owner_variance)
 

@@ -4,7 +4,7 @@ Sums of two sets of images can be added, so that shards are summed in any order 
 and new images are added to what is there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +39,10 @@ class OwnerTotals:
             sparse.csr_array(self.words + other.words),
             self.dense + other.dense,
         )
+
+    def __neg__(self) -> "OwnerTotals":
+        """Return the totals that take these images away when they are added."""
+        return OwnerTotals(*(-getattr(self, field.name) for field in fields(self)))
 
     def at(self, owners: IntArray) -> "OwnerTotals":
         """Return the totals of some owners, ascending; those one past the last have nothing."""
@@ -80,6 +84,10 @@ class Sums:
             self.cross + other.cross,
             self.owners + other.owners,
         )
+
+    def __neg__(self) -> "Sums":
+        """Return the sums that take these images away when they are added."""
+        return Sums(*(-getattr(self, field.name) for field in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,314 @@
+"""A model is extended by images and decisions, as a user does it; or one line says why not."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from sugartag.cli.main import main
+from sugartag.model_folder import load_model
+from tables import Row, write_table
+
+TOPICS = {"sea": ["beach", "sand"], "wood": ["tree", "müll"], "home": ["cat", "sofa"]}
+N_IMAGES, FIRST = 240, 160
+DECIDED = ["image_id", "tag", "action", "decision"]
+
+
+def photo_rows() -> tuple[list[Row], np.ndarray]:
+    """Return photos of three topics; those after the first also have a new owner and a new tag."""
+    rng = np.random.default_rng(1)
+    names = list(TOPICS)
+    topic = rng.integers(len(names), size=N_IMAGES)
+    looks = np.eye(len(names))[topic] * 4 + rng.standard_normal((N_IMAGES, len(names)))
+    rows = []
+    for number, t in enumerate(topic):
+        tags = [tag for tag in (names[t], *TOPICS[names[t]]) if rng.random() < 0.7]
+        if rng.random() < 0.1:
+            tags.append(TOPICS[names[(t + 1) % 3]][0])
+        owner = f"owner {rng.integers(24)}"
+        if number >= FIRST:
+            tags += ["kitten"] if t == 2 and rng.random() < 0.7 else []
+            owner = "newcomer" if number % 4 == 0 else owner
+        rows.append({"image_id": f"photo {number}", "owner": owner, "tags": list(set(tags))})
+    return rows, looks.astype(np.float32)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def done(line: str) -> str:
+    """Return what a command prints that does what it is asked."""
+    result = run(*line.split())
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return result.stdout
+
+
+def refused(line: str) -> str:
+    """Return the one line that says what is wrong."""
+    result = run(*line.split())
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    (said,) = result.stderr.splitlines()
+    assert said.startswith("sugartag: ")
+    return said
+
+
+def write_collection(folder: Path, name: str, rows: list[Row], looks: np.ndarray) -> None:
+    table = write_table(folder / f"{name}.csv", rows)
+    np.save(folder / f"{name}.npy", looks)
+    result = run("import", table, "--out", folder / name, "--features", folder / f"{name}.npy")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder with the first photos, the others, all, and a model of the first."""
+    folder = tmp_path_factory.mktemp("made")
+    rows, looks = photo_rows()
+    write_collection(folder, "first", rows[:FIRST], looks[:FIRST])
+    write_collection(folder, "later", rows[FIRST:], looks[FIRST:])
+    write_collection(folder, "all", rows, looks)
+    write_collection(folder, "flat", rows[FIRST:], looks[FIRST:, :2])
+    for method, name in (("sugar-plus", "model"), ("tag-prior", "other")):
+        result = run("fit", folder / "first", "--out", folder / name, "--method", method)
+        assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch) -> Path:
+    """A copy of that folder to work in."""
+    folder = tmp_path / "here"
+    shutil.copytree(made, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def read_changes(path: str) -> dict[tuple[str, str], dict[str, str]]:
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return {(row["image_id"], row["tag"]): row for row in csv.DictReader(file)}
+
+
+def write_decisions(path: str, rows: list[dict[str, object]]) -> None:
+    with Path(path).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, DECIDED)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def decision(image: object, tag: object, action: str, said: object) -> dict[str, object]:
+    return dict(zip(DECIDED, (image, tag, action, said), strict=True))
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_new_photos_owners_and_tags_are_added_to_a_model(here):
+    printed = done("fit later --update model --out more")
+
+    first, second = printed.splitlines()
+    assert first.startswith("updated model with 80 images (80 of them new) and 0 decisions in ")
+    assert first.endswith(" s: more")
+    assert second == "next: sugartag suggest more later --out changes.csv"
+    old, new = load_model(here / "model"), load_model(here / "more")
+    assert list(new.catalogue.ids) == [f"photo {number}" for number in range(N_IMAGES)]
+    assert set(new.catalogue.owner_names) - set(old.catalogue.owner_names) == {"newcomer"}
+    assert set(new.catalogue.tag_names) - set(old.catalogue.tag_names) == {"kitten"}
+    assert old.run_id != new.run_id
+    assert new.run_id.startswith("sugar-plus-")
+    done("suggest more later --out changes.csv")
+    assert {row["run_id"] for row in read_changes("changes.csv").values()} == {new.run_id}
+
+
+def test_a_new_tag_is_found_where_it_belongs(here):
+    done("fit later --update model --out more")
+
+    done("suggest more all --out changes.csv --top 8 --add-from 0")
+
+    given = {row["image_id"]: set(row["tags"]) for row in photo_rows()[0]}
+    verdicts = read_changes("changes.csv")
+    added = {image: float(row["score"]) for (image, tag), row in verdicts.items()
+             if (tag, row["action"]) == ("kitten", "add")}  # fmt: skip
+    at_home = [chance for image, chance in added.items() if {"home", "sofa"} & given[image]]
+    elsewhere = [chance for image, chance in added.items() if {"wood", "tree"} & given[image]]
+    assert np.median(at_home) > 3 * np.median(elsewhere)
+
+
+def test_an_updated_model_suggests_nearly_what_a_fit_on_all_does(here):
+    done("fit later --update model --out more")
+    done("fit all --out whole")
+    for name in ("more", "whole"):
+        done(f"suggest {name} all --out {name}.csv --add-from 0.3")
+
+    more, whole = read_changes("more.csv"), read_changes("whole.csv")
+    both = [(float(more[key]["score"]), float(whole[key]["score"])) for key in more.keys() & whole]
+    assert len(both) > 0.9 * max(len(more), len(whole))
+    assert np.mean([abs(one - other) for one, other in both]) < 0.1
+
+
+def test_a_model_may_be_replaced_by_its_update(here):
+    assert "model exists already" in refused("fit later --update model --out model")
+
+    done("fit later --update model --out model --overwrite")
+
+    assert len(load_model(here / "model").catalogue.ids) == N_IMAGES
+    assert not [name for name in names_in(here) if "partial" in name]
+
+
+def test_the_same_update_is_the_same_to_the_byte(here):
+    done("fit later --update model --out one")
+    done("fit later --update model --out two")
+
+    for path in sorted((here / "one").rglob("*")):
+        assert path.read_bytes() == (here / "two" / path.relative_to(here / "one")).read_bytes()
+
+
+def test_decisions_come_back_in_what_is_suggested(here):
+    done("suggest model first --out before.csv --add-from 0.3 --doubt-below 0.5")
+    before = read_changes("before.csv")
+    chosen = {}
+    for action, said in (("add", "reject"), ("add", "accept"), ("doubt", "accept"),
+                         ("doubt", "reject"), ("keep", "reject"), ("keep", "accept")):  # fmt: skip
+        keys = [key for key, row in before.items() if row["action"] == action]
+        key = next(key for key in keys if key[0] not in {image for image, _ in chosen})
+        chosen[key] = action, said
+    rows = [{**row, "decision": chosen.get(key, ("", ""))[1]} for key, row in before.items()]
+    with (here / "decided.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+    printed = done("fit first --update model --corrections decided.csv --out more")
+    done("suggest more first --out after.csv --add-from 0.3 --doubt-below 0.5")
+
+    assert "160 images (0 of them new) and 6 decisions in " in printed
+    after = read_changes("after.csv")
+    for key, (action, said) in chosen.items():
+        if (action, said) == ("add", "reject"):
+            assert key not in after
+            continue
+        right = (said == "accept") == (action != "doubt")
+        assert float(after[key]["score"]) == (0.999 if right else 0.001)
+        if action == "add":
+            assert after[key]["action"] == "add"
+        else:
+            assert after[key]["action"] == ("keep" if right else "doubt")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_decisions_are_read_from_every_kind_of_change_set(here, kind):
+    done(f"suggest model first --out changes.{kind} --add-from 0.3")
+    if kind == "csv":
+        rows = list(read_changes("changes.csv").values())
+    elif kind == "jsonl":
+        lines = Path("changes.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in lines]
+    else:
+        rows = pq.read_table("changes.parquet").to_pylist()
+    rows = [{**row, "decision": "accept" if number < 4 else ""} for number, row in enumerate(rows)]
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), "decided.parquet")
+    elif kind == "jsonl":
+        for row in rows[4:]:
+            del row["decision"]
+        write_table(here / "decided.jsonl", rows)
+    else:
+        write_table(here / "decided.csv", rows)
+
+    printed = done(f"fit first --update model --corrections decided.{kind} --out more")
+
+    assert "and 4 decisions" in printed
+
+
+def test_decisions_about_new_photos_and_new_tags_are_taken(here):
+    write_decisions("d.csv", [decision(" photo 170 ", "kitten", "add", "accept")])
+
+    done("fit later --update model --corrections d.csv --out more")
+
+    model = load_model(here / "more")
+    tag = model.catalogue.tag_names.index("kitten")
+    assert model.fitted.decided.toarray()[170, tag] == 1
+
+
+def test_the_same_decision_twice_is_one(here):
+    rows = [
+        decision("photo 3", "cat", "add", "accept"),
+        decision("photo 3", "cat", "keep", "accept"),
+    ]
+    write_decisions("d.csv", rows)
+
+    assert "and 1 decisions" in done("fit first --update model --corrections d.csv --out more")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("photo 3", "cat", "add", "yes")], "d.csv, line 2: decision is 'yes'"),
+        ([("photo 3", "cat", "add", "Accept")], "must be one of: accept, reject"),
+        ([("photo 3", "cat", "put", "accept")], "d.csv, line 2: action is 'put'"),
+        ([("photo 3", "", "add", "accept")], "d.csv, line 2: tag is empty"),
+        ([("", "cat", "add", "accept")], "d.csv, line 2: image_id is empty"),
+        ([("photo 3", "cat", "add", "")], "d.csv decides nothing"),
+        ([("photo 4", "cat", "add", ""), ("photo 999", "cat", "add", "reject")],
+         "d.csv, line 3: image 'photo 999' is not in the collection"),
+        ([("photo 200", "cat", "add", "reject")], "image 'photo 200' is not in the collection"),
+        ([("photo 3", "dog", "add", "reject")],
+         "d.csv, line 2: neither the model nor the collection has the tag 'dog'"),
+        ([("photo 3", "cat", "add", "accept"), ("photo 3", "cat", "doubt", "accept")],
+         "d.csv, line 3: the tag 'cat' of image 'photo 3' is decided otherwise in d.csv, line 2"),
+    ],
+)  # fmt: skip
+def test_a_bad_decision_is_named_with_its_row_and_nothing_is_written(here, rows, said):
+    write_decisions("d.csv", [decision(*row) for row in rows])
+    before = names_in(here)
+
+    assert said in refused("fit first --update model --corrections d.csv --out more")
+    assert names_in(here) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("fit later --update model --out m --method sugar-plus", "--method does not go with"),
+        ("fit later --update model --out m --set anchors=3", "--set does not go with --update"),
+        ("fit later --update model --out m --seed 0", "--seed does not go with --update"),
+        ("fit later --corrections first.csv --out m", "--corrections needs --update"),
+        ("fit later --update model --corrections none.csv --out m", "none.csv does not exist"),
+        ("fit later --update model --corrections first.csv --out m", "no column 'tag'"),
+        ("fit later --update model --corrections model --out m", "model is a folder"),
+        ("fit later --update other --out m", "one of tag-prior, and only sugar-plus is updated"),
+        ("fit flat --update model --out m", "these images have 2 feature numbers each"),
+        ("fit later --update first --out m", "first has format 'sugartag-collection/1'"),
+        ("fit later --update nothing --out m", "nothing is not a sugartag-model/2 folder"),
+        ("fit model --update model --out m", "model has format 'sugartag-model/2'"),
+        ("fit later --update model --out first --overwrite", "--overwrite replaces models only"),
+        ("fit later --update model", "Missing option '--out'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(here, line, said):
+    before = names_in(here)
+
+    assert said in refused(line)
+    assert names_in(here) == before
+
+
+def test_a_tag_that_is_used_enough_now_has_the_usual_thresholds(here):
+    done("fit later --update model --out more")
+
+    old, new = load_model(here / "model"), load_model(here / "more")
+    uses = new.fitted.ridge.sums.given
+    tag = new.catalogue.tag_names.index("kitten")
+    assert uses[tag] >= 5
+    assert new.thresholds.add[tag] == pytest.approx(np.median(old.thresholds.add), abs=1e-4)
+    assert new.thresholds.doubt[tag] == pytest.approx(np.median(old.thresholds.doubt), abs=1e-4)
+    np.testing.assert_array_equal(new.thresholds.add[:-1], old.thresholds.add)

@@ -1,0 +1,239 @@
+import numpy as np
+import pytest
+
+from sugartag.methods.sugar_plus.belief import (
+    LEAST,
+    POOLED_USES,
+    RECALL_CELLS,
+    RECALLS,
+    SUREST_BELIEF,
+    USUAL_RECALL,
+    Belief,
+    belief_curve,
+    estimated_recall,
+    learned_belief,
+    slip_rates,
+)
+
+RECALL, SLIP = 0.6, np.float32(0.02)
+
+
+def some_belief(points=50):
+    rises = np.linspace(0.0, 0.9, points) ** 2 + np.linspace(1e-6, 1e-4, points)
+    return Belief(-0.5, 2.5 / (points - 1), rises.astype(np.float32), RECALL, np.array([SLIP]))
+
+
+def trusting(given):
+    return given.astype(np.float32)
+
+
+class PlantedPeople:
+    """People who forget 4 of 10 tags that belong, and slip."""
+
+    def __init__(self, seed, shape=(12_000, 30), slip=0.02):
+        rng = np.random.default_rng(seed)
+        self.chance = rng.beta(0.3, 1.7, shape)
+        self.evidence = self.chance.astype(np.float32)
+        self.belongs = rng.random(shape) < self.chance
+        slips = ~self.belongs & (rng.random(shape) < slip)
+        self.given = (self.belongs & (rng.random(shape) < RECALL)) | slips
+
+
+def test_what_lies_between_two_points_is_interpolated():
+    belief = some_belief()
+    evidence = np.random.default_rng(0).uniform(-0.7, 2.2, (40, 30)).astype(np.float32)
+    places = belief.low + belief.step * np.arange(len(belief.belongs))
+
+    found = belief.prior(evidence.copy())
+
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, np.interp(evidence, places, belief.belongs), atol=1e-4)
+    inside = (evidence > -0.5) & (evidence < 1.99)
+    expected = np.interp(evidence[inside], places, belief.belongs)
+    np.testing.assert_allclose(found[inside], expected, atol=2e-6)
+
+
+def test_asking_leaves_the_evidence_and_the_belief_alone():
+    belief = some_belief()
+    evidence = np.linspace(-0.4, 1.4, 12, dtype=np.float32).reshape(3, 4)
+    before, points = evidence.copy(), belief.belongs.copy()
+
+    for ask in (belief.prior, lambda e: belief.given(e, SLIP), lambda e: belief.not_given(e, SLIP)):
+        first, again = ask(evidence), ask(evidence)
+        np.testing.assert_array_equal(first, again)
+
+    np.testing.assert_array_equal(evidence, before)
+    np.testing.assert_array_equal(belief.belongs, points)
+
+
+@pytest.mark.parametrize("slip", [0.001, 0.02, 0.7])
+def test_belief_is_bayes_rule_for_people_who_forget_and_slip(slip):
+    belief = some_belief()
+    evidence = np.linspace(-0.4, 1.4, 30, dtype=np.float32)
+    slips = np.full(30, slip, dtype=np.float32)
+    b = belief.prior(evidence.copy()).astype(float)
+
+    given = b * RECALL / (b * RECALL + (1 - b) * slip)
+    not_given = b * (1 - RECALL) / (b * (1 - RECALL) + (1 - b) * (1 - slip))
+
+    np.testing.assert_allclose(belief.given(evidence, slips), given, rtol=1e-4)
+    np.testing.assert_allclose(belief.not_given(evidence, slips), not_given, rtol=1e-4)
+    chance = b * RECALL + (1 - b) * slip
+    np.testing.assert_allclose(belief.chance(evidence, slips), chance, rtol=1e-4)
+
+
+def learned_from(people, share=None):
+    share = people.given.mean(axis=0) if share is None else share
+    return learned_belief(people.evidence, people.given, trusting(people.given), share)
+
+
+def test_more_evidence_is_always_more_belief():
+    belief = learned_from(PlantedPeople(0))
+    evidence = np.linspace(-0.4, 1.9, 2_301, dtype=np.float32)
+
+    for ask in (belief.given, belief.not_given):
+        for slip in (1e-4, 0.3):
+            found = ask(evidence, np.full(len(evidence), slip, dtype=np.float32))
+            assert np.all(np.diff(found) >= 0)
+            assert 0 < found[0] < found[-1] < 1
+        # Single precision tells beliefs close to each other apart by clear steps alone.
+        assert np.all(np.diff(found[::100]) > 0)
+
+
+def test_a_tag_that_is_slipped_more_often_is_believed_less_when_given():
+    belief = some_belief()
+    evidence = np.full(3, 0.4, dtype=np.float32)
+
+    found = belief.given(evidence, np.array([0.001, 0.02, 0.5], dtype=np.float32))
+
+    assert found[0] > found[1] > found[2]
+
+
+@pytest.mark.parametrize("slip", [0.02, 0.15])
+def test_the_curve_is_the_probability_with_which_tags_belong(slip):
+    people = PlantedPeople(1, slip=slip)
+    slips = np.full(people.given.shape[1], slip)
+
+    points, level = belief_curve(
+        people.evidence, people.given, trusting(people.given), slips, RECALL
+    )
+
+    at = np.linspace(0.02, 0.9, 12)
+    assert np.all(np.diff(points) > 0)
+    assert np.all(np.diff(level) > 0)
+    np.testing.assert_allclose(np.interp(at, points, level), at, atol=0.04)
+
+
+def test_tags_that_were_given_by_habit_count_less_in_the_curve():
+    people = PlantedPeople(2)
+    rng = np.random.default_rng(0)
+    stamped = ~people.given & (rng.random(people.given.shape) < 0.2)
+    honest = people.given.astype(np.float32)
+    slips = np.full(people.given.shape[1], 0.02)
+
+    points, level = belief_curve(people.evidence, people.given | stamped, honest, slips, RECALL)
+
+    at = np.linspace(0.05, 0.9, 10)
+    np.testing.assert_allclose(np.interp(at, points, level), at, atol=0.04)
+
+
+@pytest.mark.parametrize("recall", [0.6, 0.9])
+def test_recall_is_how_often_the_surest_tags_are_given(recall):
+    rng = np.random.default_rng(4)
+    belongs = rng.random((2_000, 20)) < 0.1
+    evidence = rng.standard_normal(belongs.shape) + 8.0 * belongs
+    given = belongs & (rng.random(belongs.shape) < recall)
+    sure = evidence >= np.quantile(evidence[given], 0.98)
+
+    found = estimated_recall(evidence, given, trusting(given))
+
+    hits, cells = (given & sure).sum(), sure.sum() + RECALL_CELLS
+    mean = (hits + USUAL_RECALL * RECALL_CELLS) / cells
+    assert found == pytest.approx(mean, abs=1.01 * np.sqrt(mean * (1 - mean) / cells))
+    assert found == pytest.approx(recall, abs=0.1)
+
+
+def test_recall_is_looked_for_within_bounds():
+    rng = np.random.default_rng(4)
+    evidence = rng.standard_normal((4_000, 20))
+    seldom, always = rng.random(evidence.shape) < 0.1, np.ones(evidence.shape, dtype=bool)
+
+    assert estimated_recall(evidence, seldom, trusting(seldom)) == pytest.approx(
+        RECALLS[0], abs=0.02
+    )
+    assert estimated_recall(evidence, always, trusting(always)) == RECALLS[1]
+
+
+def slipping(seed, slip_rate, n_tags=6, n=20_000):
+    rng = np.random.default_rng(seed)
+    belongs = rng.random((n, n_tags)) < 0.1
+    evidence = rng.standard_normal(belongs.shape) + 6.0 * belongs
+    slips = ~belongs & (rng.random(belongs.shape) < slip_rate)
+    return evidence, (belongs & (rng.random(belongs.shape) < 0.7)) | slips
+
+
+def test_slips_are_how_often_tags_are_given_that_do_not_belong():
+    rates = np.array([0.0, 0.005, 0.01, 0.02, 0.05, 0.1])
+    evidence, given = slipping(5, rates)
+
+    found = slip_rates(evidence, given, trusting(given), given.mean(axis=0))
+
+    np.testing.assert_allclose(found, rates, atol=0.006)
+
+
+def test_a_seldom_used_tag_slips_like_an_average_one():
+    evidence, given = slipping(6, 0.02)
+    given[:, 0] = False
+    given[evidence[:, 0].argmax(), 0] = True
+    share = given.mean(axis=0)
+
+    found = slip_rates(evidence, given, trusting(given), share)
+
+    others = found[1:].sum() / share[1:].sum()
+    assert found[0] / share[0] == pytest.approx(others * POOLED_USES / (1 + POOLED_USES), rel=0.02)
+
+
+def test_uses_by_habit_are_no_slips():
+    evidence, given = slipping(7, 0.02)
+    honest = trusting(given)
+    rng = np.random.default_rng(0)
+    stamped = ~given & (rng.random(given.shape) < 0.3)
+    both = given | stamped
+
+    found = slip_rates(evidence, both, honest, both.mean(axis=0))
+
+    # The median lies among fewer images: those that do not have the tag by habit either.
+    np.testing.assert_allclose(found, 0.02, atol=0.006)
+
+
+def test_everything_is_learned_from_given_tags_alone():
+    people = PlantedPeople(8)
+
+    found = learned_from(people)
+
+    at = np.linspace(0.05, 0.9, 10)
+    assert found.recall == pytest.approx(RECALL, abs=0.1)
+    np.testing.assert_allclose(found.prior(at.astype(np.float32)), at, atol=0.12)
+    assert found.belongs.max() <= SUREST_BELIEF + 1e-4
+    assert found.slips.shape == (people.given.shape[1],)
+
+
+def test_where_no_tag_is_given_none_is_believed():
+    evidence = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32)
+    given = np.zeros(evidence.shape, dtype=bool)
+
+    found = learned_belief(evidence, given, trusting(given), np.zeros(7))
+
+    assert found.recall == USUAL_RECALL
+    np.testing.assert_allclose(found.slips, LEAST, rtol=1e-6)
+    assert found.prior(evidence).max() < 1e-4
+
+
+def test_where_every_image_has_every_tag_nothing_fails():
+    evidence = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32)
+    given = np.ones(evidence.shape, dtype=bool)
+
+    found = learned_belief(evidence, given, trusting(given), np.ones(7))
+
+    assert np.isfinite(found.belongs).all()
+    assert found.prior(evidence.copy()).min() > 0.5

@@ -1,0 +1,219 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from methods.sugar_plus.literal import PLAN, evidence_of
+from planted import without_features
+from sugartag.collection.build import collection_from_arrays
+from sugartag.collection.model import Collection
+from sugartag.engine.base import row_blocks
+from sugartag.methods.sugar_plus import choice as module
+from sugartag.methods.sugar_plus.choice import (
+    ANCHOR_RIDGES,
+    FOLDS,
+    KERNEL_WIDTHS,
+    TAG_RIDGES,
+    TASTE_RIDGE,
+    Fixed,
+    Trial,
+    choose,
+    mean_precision,
+    penalties,
+)
+
+OPEN = Fixed(None, None, None)
+
+
+def drawn(collection, engine, variance=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    return Trial.drawn(collection, evidence_of(collection), variance, engine=engine, rng=rng)
+
+
+def test_mean_precision_is_that_of_the_ranking():
+    scores = np.array([[0.9, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.2, 0.3]])
+    given = np.array([[True, False, True], [False, False, False], [True, False, False]])
+
+    assert mean_precision(scores, given) == pytest.approx(((1 + 2 / 3) / 2 + 1 / 3) / 2)
+    assert mean_precision(scores, np.zeros_like(given)) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("images", [6_000, 400])
+def test_no_owner_has_images_on_both_sides_of_a_trial(odd, engine, seed, images, monkeypatch):
+    monkeypatch.setattr(module, "IMAGES", images)
+
+    trial = drawn(odd, engine, seed=seed)
+
+    assert len(trial.fold) == len(trial.known) == len(trial.looks) == min(images, odd.n_images)
+    assert trial.n_folds == (FOLDS if images > odd.n_images else 1)
+    for number in range(trial.n_folds):
+        held = trial.fold == number
+        assert not np.intersect1d(trial.owner[held], trial.owner[~held]).size
+        assert 0.1 < held.mean() < 0.4
+
+
+def test_images_of_nobody_are_each_their_own_owner(odd, engine):
+    trial = drawn(odd, engine)
+
+    nobodys = odd.owner == odd.nobody
+    counts = np.bincount(trial.owner)
+    assert (counts[trial.owner[nobodys]] == 1).all()
+    same = odd.owner[:, None] == odd.owner
+    np.testing.assert_array_equal(
+        (trial.owner[:, None] == trial.owner)[~nobodys], (same & ~nobodys)[~nobodys]
+    )
+
+
+def test_with_few_owners_images_are_held_out_one_by_one(odd, engine):
+    (shard,) = odd.shards
+    few = replace(odd, shards=(replace(shard, owner=shard.owner % 4),))
+
+    trial = drawn(few, engine)
+
+    assert len(np.unique(trial.owner)) == odd.n_images
+    for number in range(FOLDS):
+        assert np.mean(trial.fold == number) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("variance", [0.0, 0.3])
+def test_the_gram_of_a_trial_is_that_of_the_images_that_are_not_held_out(odd, engine, variance):
+    trial = drawn(odd, engine, variance)
+    evidence = trial.evidence
+
+    found = trial.at(0.9)
+
+    apart = np.square(trial.looks.astype(float)[:, None] - evidence.anchors).sum(axis=2)
+    likeness = np.exp(-apart / (0.9 * evidence.median) ** 2)
+    columns = np.hstack([trial.known, likeness, trial.taste])
+    for number, fold in enumerate(found.folds):
+        held = trial.fold == number
+        mean = columns[~held].mean(axis=0)
+        fitted, owner = columns[~held] - mean, trial.owner[~held]
+        covariance = np.eye(len(owner)) + variance * (owner[:, None] == owner)
+        expected = fitted.T @ np.linalg.solve(covariance, fitted)
+        np.testing.assert_allclose(fold.gram, expected, rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(fold.columns, columns[held] - mean, atol=1e-5)
+
+
+def test_the_precision_of_a_trial_is_that_of_regressions_on_its_other_images(odd, engine):
+    trial = drawn(odd, engine)
+    at_width = trial.at(1.4)
+    penalty = penalties(trial.evidence, trial.known.shape[1], 20.0, 0.3)
+    expected = []
+    for fold in at_width.folds:
+        scores = np.empty((fold.held.sum(), trial.n_tags))
+        for tag in range(trial.n_tags):
+            kept = np.arange(len(penalty)) != tag
+            gram = fold.gram[np.ix_(kept, kept)] + np.diag(penalty[kept])
+            weights = np.linalg.solve(gram, fold.gram[kept, tag])
+            scores[:, tag] = fold.columns[:, kept] @ weights
+        given = trial.known[fold.held][:, : trial.n_tags] > 0
+        expected.append(mean_precision(scores, given))
+
+    found = at_width.precision(20.0, 0.3)
+
+    assert found == pytest.approx(np.mean(expected), abs=1e-9)
+
+
+def test_a_trial_does_not_depend_on_the_cut_into_blocks(odd, engine, monkeypatch):
+    expected = drawn(odd, engine)
+    monkeypatch.setattr(Collection, "blocks", lambda self: row_blocks(self.n_images, 37))
+
+    found = drawn(odd, engine)
+
+    np.testing.assert_array_equal(found.known, expected.known)
+    np.testing.assert_array_equal(found.fold, expected.fold)
+    np.testing.assert_allclose(found.looks, expected.looks, atol=1e-6)
+
+
+def test_columns_are_penalised_by_their_kind(evidence):
+    found = penalties(evidence, 7, 5.0, 0.2)
+
+    n_anchors, n_tastes = len(evidence.anchors), evidence.taste.shape[1]
+    expected = [5.0] * 7 + [0.2] * n_anchors + [TASTE_RIDGE] * n_tastes
+    assert found.tolist() == expected
+
+
+def chosen(fixed, collection, engine, plan=PLAN):
+    evidence = evidence_of(collection, plan)
+    return choose(fixed, collection, evidence, 0.05, engine=engine, rng=np.random.default_rng(0))
+
+
+def test_the_choice_is_the_best_of_what_was_tried(odd, engine):
+    found = chosen(OPEN, odd, engine)
+
+    trial = drawn(odd, engine, variance=0.05)
+    usual = trial.at(KERNEL_WIDTHS[0])
+    by_ridge = [usual.precision(ridge, ANCHOR_RIDGES[0]) for ridge in TAG_RIDGES]
+    assert found.tag_ridge == TAG_RIDGES[int(np.argmax(by_ridge))]
+    tried = {
+        (width, ridge): trial.at(width).precision(found.tag_ridge, ridge)
+        for width in KERNEL_WIDTHS
+        for ridge in ANCHOR_RIDGES
+    }
+    assert found.precision == pytest.approx(max(tried.values()), abs=1e-6)
+    assert tried[found.kernel_width, found.anchor_ridge] == pytest.approx(found.precision, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "fixed", [Fixed(2.5, None, None), Fixed(None, 7.0, None), Fixed(3.0, 2.0, 0.5)]
+)
+def test_what_is_set_is_kept(odd, engine, fixed):
+    found = chosen(fixed, odd, engine)
+
+    for name in ("kernel_width", "tag_ridge", "anchor_ridge"):
+        wanted = getattr(fixed, name)
+        assert wanted is None or getattr(found, name) == wanted
+
+
+def made_of(tags, owner, **more):
+    return collection_from_arrays(sparse.csr_array(tags), owner, **more)
+
+
+def odd_worlds(rng):
+    tags = rng.random((80, 12)) < 0.2
+    features = rng.random((80, 5)).astype(np.float32)
+    hardly = np.zeros((80, 12))
+    hardly[3, 4] = 1
+    owner = np.arange(80) % 20
+    return {
+        "one owner": made_of(tags, np.zeros(80, dtype=int), features=features),
+        "one image an owner": made_of(tags, np.arange(80), features=features),
+        "no features": made_of(tags, owner),
+        "one tag": made_of(hardly, owner, features=features),
+        "four images": made_of(tags[:4], owner[:4], features=features[:4]),
+        "one image": made_of(tags[:1] | True, owner[:1], features=features[:1]),
+    }
+
+
+@pytest.mark.parametrize("name", odd_worlds(np.random.default_rng(0)))
+def test_something_is_chosen_whatever_the_collection(name, engine):
+    world = odd_worlds(np.random.default_rng(0))[name]
+
+    found = chosen(OPEN, world, engine)
+
+    assert found.kernel_width in KERNEL_WIDTHS
+    assert found.tag_ridge in TAG_RIDGES
+    assert found.anchor_ridge in ANCHOR_RIDGES
+    assert 0.0 <= found.precision <= 1.0
+
+
+def test_where_nothing_can_be_told_the_usual_is_taken(engine):
+    world = odd_worlds(np.random.default_rng(0))["one tag"]
+
+    found = chosen(OPEN, world, engine)
+
+    assert (found.kernel_width, found.tag_ridge, found.anchor_ridge, found.precision) == (
+        KERNEL_WIDTHS[0],
+        TAG_RIDGES[0],
+        ANCHOR_RIDGES[0],
+        0.0,
+    )
+
+
+def test_without_anchors_their_part_is_not_chosen(odd, engine):
+    found = chosen(OPEN, without_features(odd), engine)
+
+    assert (found.kernel_width, found.anchor_ridge) == (KERNEL_WIDTHS[0], ANCHOR_RIDGES[0])

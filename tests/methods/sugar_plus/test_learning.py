@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from methods.sugar_plus.literal import all_rows, ridge_of
+from sugartag.methods.sugar_plus import learning as module
+from sugartag.methods.sugar_plus.belief import Belief
+from sugartag.methods.sugar_plus.learning import (
+    ALIKE_SHARE,
+    FEWEST_USES,
+    ROWS_PER_BLOCK,
+    GivenTags,
+    Sample,
+    best_threshold,
+    judge_given_tags,
+    judge_sample,
+    learn_manners,
+    learned_weights,
+    sample_blocks,
+    steps,
+    tags_as_given,
+)
+from sugartag.methods.sugar_plus.look_alikes import find_look_alikes
+from sugartag.methods.sugar_plus.sums import add_up
+
+
+def test_the_threshold_is_where_the_expected_f_is_highest():
+    probability = np.array([[0.9, 0.1, 0.5], [0.8, 0.1, 0.02]])
+    falling = np.sort(probability.ravel())[::-1]
+    f = [2 * falling[:k].sum() / (k + falling.sum()) for k in range(1, len(falling) + 1)]
+
+    assert best_threshold(probability) == falling[int(np.argmax(f))] == 0.5
+
+
+def some_sample(rng, weights, shape=(300, 8)):
+    content, alike, interest = rng.standard_normal((3, *shape))
+    noise = 0.1 * rng.standard_normal(shape)
+    honest = weights[0] * content + weights[1] * alike + weights[2] * interest + noise
+    told = rng.random(shape[0]) < 0.8
+    honest[~told] = 5.0
+    given = rng.random(shape) < 0.5
+    return Sample(given, content, interest, alike, told), honest
+
+
+@pytest.mark.parametrize("interests", [True, False])
+@pytest.mark.parametrize("alike", [True, False])
+def test_weights_are_those_of_least_squares_on_images_whose_owner_has_others(rng, alike, interests):
+    sample, honest = some_sample(rng, (0.5, 0.2, 0.1))
+    told = sample.told
+    wanted = (honest[told] - honest[told].mean(axis=0)).ravel()
+    kinds = [sample.content, *[sample.alike] * alike, *[sample.interest] * interests]
+    columns = np.stack([kind[told].ravel() for kind in kinds], axis=1)
+
+    found = learned_weights(sample, honest, alike=alike, interests=interests)
+
+    solved = np.linalg.lstsq(columns, wanted, rcond=None)[0]
+    beside = iter(solved[1:] / solved[0])
+    expected = [next(beside) if wish else 0.0 for wish in (alike, interests)]
+    expected[0] *= ALIKE_SHARE
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_speaks_against_itself_has_no_weight(rng):
+    against, honest = some_sample(rng, (0.5, -0.2, 0.1))
+    assert learned_weights(against, honest, alike=True, interests=True)[0] == 0.0
+
+    useless, honest = some_sample(rng, (-0.5, 0.2, 0.1))
+    assert learned_weights(useless, honest, alike=True, interests=True) == (0.0, 0.0)
+
+
+def test_too_few_uses_teach_no_weights(rng):
+    sample, honest = some_sample(rng, (0.5, 0.2, 0.1))
+    few = np.zeros_like(sample.given)
+    few.ravel()[: FEWEST_USES - 1] = True
+    little = Sample(few, sample.content, sample.interest, sample.alike, sample.told)
+
+    assert learned_weights(little, honest, alike=True, interests=True) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("n_rows", "n_tags"), [(0, 5), (1, 5), (1_000, 50), (777, 1 << 21)])
+def test_steps_cover_every_row_once(n_rows, n_tags, monkeypatch):
+    monkeypatch.setattr(module, "CELLS_AT_ONCE", 5_000)
+
+    found = steps(n_rows, n_tags)
+
+    rows = np.concatenate([np.zeros(0, dtype=int), *found])
+    np.testing.assert_array_equal(rows, np.arange(n_rows))
+    assert all(len(step) <= max(16, 5_000 // n_tags) for step in found)
+
+
+def test_small_collections_are_learned_from_in_full(odd):
+    blocks = sample_blocks(odd)
+
+    rows = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
+    np.testing.assert_array_equal(rows, np.arange(odd.n_images))
+
+
+def test_large_collections_are_learned_from_all_over(odd, monkeypatch):
+    monkeypatch.setattr(module, "ROWS_PER_BLOCK", 20)
+    monkeypatch.setattr(module, "CELLS", 7 * 20 * odd.n_tags)
+
+    blocks = sample_blocks(odd)
+
+    assert len(blocks) == 7
+    assert blocks[0].start == 0
+    assert blocks[-1].stop == odd.n_images
+    monkeypatch.setattr(module, "CELLS", 1)
+    assert len(sample_blocks(odd)) == 1
+
+
+def test_tags_as_given_are_all_tags(odd):
+    found = tags_as_given(odd)
+
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found.toarray(), all_rows(odd).tags.toarray())
+
+
+def some_given_tags(rng):
+    tags = sparse.csr_array((rng.random((30, 6)) < 0.4).astype(np.float32))
+    values = rng.random((3, tags.nnz)).astype(np.float32)
+    return GivenTags(tags, *values)
+
+
+def test_given_tags_are_trusted_by_the_root_of_bayes_rule(rng):
+    given = some_given_tags(rng)
+    places = np.linspace(0.0, 0.95, 101).astype(np.float32)
+    slips = rng.uniform(0.001, 0.1, 6).astype(np.float32)
+    belief = Belief(0.0, 0.01, places, 0.6, slips)
+
+    found = given.trusted(belief)
+
+    np.testing.assert_array_equal(found.nonzero(), given.tags.nonzero())
+    for trust, tag, content, stamp in zip(
+        found.data, found.indices, given.content, given.stamp, strict=True
+    ):
+        b = 0.95 * float(content)
+        wrong = (1 - b) * (slips[tag] + stamp)
+        assert trust == pytest.approx(np.sqrt(0.6 * b / (0.6 * b + wrong)), rel=1e-3)
+
+
+def test_honesty_is_told_for_the_blocks_asked_for(rng):
+    given = some_given_tags(rng)
+    blocks = (slice(0, 4), slice(20, 30))
+
+    found = given.honest_in(blocks)
+
+    rows = [*range(4), *range(20, 30)]
+    whole = np.zeros(given.tags.shape)
+    whole[given.tags.nonzero()] = given.honest
+    np.testing.assert_allclose(found, whole[rows], atol=1e-7)
+
+
+@pytest.fixture(scope="module")
+def ridge(odd, evidence, trusted):
+    return ridge_of(odd, evidence, trusted, np.full(evidence.n_sparse + evidence.n_dense, 5.0), 0.1)
+
+
+def test_given_tags_are_judged_in_steps_as_at_once(odd, ridge, trusted, monkeypatch):
+    everything = ridge.judge(all_rows(odd), trusted).excess
+    monkeypatch.setattr(module, "CELLS_AT_ONCE", 20 * odd.n_tags)
+
+    found = judge_given_tags(slice(100, 400), odd, ridge, trusted)
+
+    tags = all_rows(odd).tags[100:400]
+    np.testing.assert_allclose(found, everything[100:400][tags.nonzero()], atol=5e-6)
+
+
+def test_manners_are_learned_from_every_given_tag(odd, evidence, ridge, trusted, engine):
+    sums = add_up(odd, evidence, trusted, engine=engine)
+    look_alikes = find_look_alikes(
+        odd, evidence, sums, width=0.4, most=50, engine=engine, rng=np.random.default_rng(0)
+    )
+    parts = [judge_sample(block, odd, ridge, trusted, look_alikes) for block in sample_blocks(odd)]
+    sample = Sample.joined(parts)
+
+    manners, given = learn_manners(odd, ridge, trusted, sample, engine=engine)
+
+    assert odd.n_images > ROWS_PER_BLOCK
+    np.testing.assert_array_equal(sample.given, all_rows(odd).tags.toarray() > 0)
+    at = given.tags.nonzero()
+    np.testing.assert_allclose(given.content, sample.content[at], atol=5e-6)
+    chance = manners.plain.chance(sample.content[at], manners.plain.slips[at[1]])
+    np.testing.assert_allclose(given.honest, chance / (chance + given.stamp), atol=1e-4)
+    rows = all_rows(odd)
+    stamps = manners.stamps(rows, sample.content, np.ones(len(rows), dtype=np.float32))
+    np.testing.assert_allclose(stamps[at], given.stamp, atol=1e-4)
