@@ -165,6 +165,21 @@ def test_the_only_thing_known_of_an_image_is_not_doubted():
     assert (first, made.tag_names[2]) in doubted(titled)
 
 
+def test_a_given_tag_that_somebody_called_wrong_stays_doubted_however_rare_it_is(collection):
+    fitted = model("sugar-plus").fitted
+    tags = collection.tags_of(slice(0, collection.n_images))
+    image = int(np.flatnonzero(np.diff(tags.indptr))[0])
+    tag = int(tags[image : image + 1].indices[0])
+    said = sparse.csr_array(([-1], ([image], [tag])), shape=tags.shape, dtype=np.int8)
+    never = TagThresholds.same(2.0, -1.0, collection.n_tags)
+    decided = replace(model("sugar-plus"), fitted=replace(fitted, decided=said), thresholds=never)
+
+    parts = propose(decided, collection, engine=LocalEngine(), thresholds=Thresholds())
+
+    doubted = pairs([one for part in parts for one in part], "doubt")
+    assert doubted == [(collection.ids[image], collection.tag_names[tag])]
+
+
 def test_scores_are_numbers_from_0_to_1():
     for one in planted_changes():
         assert type(one.score) is float

@@ -35,6 +35,7 @@ from sugartag.errors import EngineError, MissingExtraError, SettingsError
 from sugartag.methods.registry import make_method
 
 SMALL = {
+    "sugar-plus": {"anchors": 30},
     "tag-prior": {},
     "linear-probe": {},
     "sugar-tc": {"image_clusters": 8, "user_clusters": 4, "units_per_cluster": 10},
@@ -110,7 +111,7 @@ def test_a_fit_over_tcp_equals_the_local_one(address, opened, name):
 
     with DaskEngine.connected(address) as engine:
         over_tcp = method.fit(opened, engine=engine, rng=np.random.default_rng(1))
-    here = method.fit(opened, engine=LocalEngine(), rng=np.random.default_rng(1))
+    here = method.fit(opened, engine=LocalEngine(blas_threads=1), rng=np.random.default_rng(1))
 
     rows = opened.rows(slice(0, opened.n_images))
     np.testing.assert_allclose(over_tcp.scores(rows), here.scores(rows), rtol=1e-6, atol=1e-6)

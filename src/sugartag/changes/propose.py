@@ -14,7 +14,9 @@ from sugartag.collection.align import seen_from
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
+from sugartag.linalg.sparse_rows import row_number_of_entries
 from sugartag.methods.settings import require
+from sugartag.methods.sugar_plus import FittedSugarPlus
 from sugartag.model_folder import Model
 
 ROWS_PER_BLOCK = 1024
@@ -85,6 +87,7 @@ def judge_images(
     given = rows.tags.toarray() > 0
     limits = thresholds.of_each_tag(model)
     told = _something_else_is_known(rows)
+    wrong = _said_to_be_wrong(model, rows)
     best = top_tags(scores, thresholds.top, allowed=~given)
     verdicts: list[Verdict] = []
     for row in range(len(rows)):
@@ -98,7 +101,9 @@ def judge_images(
         own = np.flatnonzero(given[row])
         chances = _told(model.calibration.given(scores[row, own]))
         verdicts += [
-            _on_given(row, int(tag), float(chance), float(limits.doubt[tag]), told=bool(told[row]))
+            Verdict(row, int(tag), "doubt", float(chance))
+            if (row, int(tag)) in wrong
+            else _on_given(row, int(tag), float(chance), limits.doubt[tag], told=bool(told[row]))
             for tag, chance in zip(own, chances, strict=True)
         ]
     return reasoned(verdicts, model, rows, scores, ids[block], in_full=explain)
@@ -112,6 +117,15 @@ def _on_given(row: int, tag: int, chance: float, limit: float, *, told: bool) ->
         return Verdict(row, tag, "keep", chance, withheld="image")
     never = limit == NEVER_DOUBTED and chance < LEAST
     return Verdict(row, tag, "keep", chance, withheld="tag" if never else "")
+
+
+def _said_to_be_wrong(model: Model, rows: Rows) -> set[tuple[int, int]]:
+    """Return rows and tags of which somebody said that they are wrong: these stay doubted."""
+    if not isinstance(model.fitted, FittedSugarPlus):
+        return set()
+    decided = model.fitted.decided_of(rows)
+    row, wrong = row_number_of_entries(decided), decided.data < 0
+    return set(zip(row[wrong].tolist(), decided.indices[wrong].tolist(), strict=True))
 
 
 def _something_else_is_known(rows: Rows) -> BoolArray:

@@ -72,7 +72,7 @@ class FittedSugarPlus:
             for part in steps(len(images), self.evidence.n_tags):
                 found[images[part]] = judge(rows.at(images[part]))
         if not strangers_only:
-            decided = self._decided_of(rows)
+            decided = self.decided_of(rows)
             cell = row_number_of_entries(decided), decided.indices
             found[cell] = np.where(decided.data > 0, RIGHT, WRONG)
         return found
@@ -82,7 +82,7 @@ class FittedSugarPlus:
     ) -> Explanations:
         """Return what the evidence for some tags consists of, and what is made of it."""
         found = self._explainer.explain(rows, self.corrected(rows), row, tag, catalogue)
-        decided = values_at(self._decided_of(rows), row, tag).astype(np.int8)
+        decided = values_at(self.decided_of(rows), row, tag).astype(np.int8)
         return replace(found, decided=decided)
 
     @cached_property
@@ -101,9 +101,10 @@ class FittedSugarPlus:
         """Return the images with the tags they have after what was decided."""
         if not self.decided.nnz:
             return rows
-        return replace(rows, tags=as_decided(rows.tags, self._decided_of(rows)))
+        return replace(rows, tags=as_decided(rows.tags, self.decided_of(rows)))
 
-    def _decided_of(self, rows: Rows) -> SparseRows:
+    def decided_of(self, rows: Rows) -> SparseRows:
+        """Return images x tags: 1 where somebody said that the tag is right, -1 where wrong."""
         n_images = self.decided.shape[0]
         found = self.decided[np.minimum(rows.position, n_images - 1)]
         known = (rows.position < n_images)[row_number_of_entries(found)]
