@@ -171,12 +171,13 @@ def test_the_collection_is_whole_and_its_pictures_are_there(run):
 
 
 def test_the_run_says_what_it_does(run):
-    imported, *measured, fitting = run.said
+    imported, *measured, fitting, judging = run.said
 
     n_images = open_collection(run.folder / "collection").n_images
     assert imported.startswith(f"imported {n_images:,} drawings by ")
     assert [line.partition(": MAP")[0] for line in measured] == [one.label for one in CONTESTANTS]
     assert fitting.startswith("fitting ")
+    assert judging.startswith("judging the verdicts of ")
 
 
 def test_sugartag_understands_the_commands_of_the_page(page):

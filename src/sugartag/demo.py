@@ -45,6 +45,8 @@ REPLICATES = 200
 TRUST_HIDDEN, TRUST_INJECTED = 0.2, 0.25
 TRUST_SEED = 1_000
 """Added to the seed: what verdicts are judged by is not what chances were learned from."""
+SHOWN = Thresholds(add=0.5)
+"""More is shown than would be added: whatever is more probable than not."""
 N_PICTURES = 60
 PICTURES_PER_OWNER = 2
 PICTURES_PER_TAG = 3
@@ -122,7 +124,7 @@ def run_demo(
     model = fit_model(winner.make(), task.given, engine=engine, seed=seed)
     changes = [
         change
-        for some in propose(model, task.given, engine=engine, thresholds=Thresholds())
+        for some in propose(model, task.given, engine=engine, thresholds=SHOWN)
         for change in some
     ]
     say(f"judging the verdicts of {best}")
