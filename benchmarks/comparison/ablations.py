@@ -56,7 +56,7 @@ def ablation_section(document: Mapping[str, Any]) -> str:
         ),
     ]
     for name, runs in document["cases"].items():
-        parts += [f"### {TITLES[name]}", case_table(runs)]
+        parts += [f"### {TITLES[name]}, {len(runs[WHOLE])} seeds", case_table(runs)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -71,7 +71,7 @@ def case_table(runs: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
         [part, *(_cell(runs[part], whole, name, is_whole=part == WHOLE) for name in names)]
         for part in shown
     ]
-    return table([f"{len(seeds)} seeds", *(MEASURES[name] for name in names)], rows)
+    return table(["part", *(MEASURES[name] for name in names)], rows)
 
 
 def _cell(

@@ -50,7 +50,7 @@ CHANGES = (
 )
 
 
-LEFT = {"method", "order", "best other", "settings chosen"}
+LEFT = {"method", "part", "order", "best other", "settings chosen"}
 """Titles of columns that hold words."""
 
 

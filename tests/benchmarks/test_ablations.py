@@ -61,7 +61,7 @@ def test_without_a_result_file_there_is_no_section(tmp_path):
     write_json(tmp_path / FILE, document)
 
     assert list(ablation_sections(tmp_path)) == [ablation_section(document)]
-    assert "### planted: noisy" in ablation_section(document)
+    assert "### planted: noisy, 2 seeds" in ablation_section(document)
 
 
 def test_a_run_continues_where_it_stopped(tmp_path, monkeypatch, capsys):
