@@ -16,7 +16,9 @@ overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Replace what stands under the target name."
 )
 threads_option = click.option(
-    "--blas-threads", type=click.IntRange(1), help="BLAS threads; all cores if not given."
+    "--blas-threads",
+    type=click.IntRange(1),
+    help="BLAS threads of each worker; all cores if there is one.",
 )
 
 

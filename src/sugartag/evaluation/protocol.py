@@ -208,8 +208,8 @@ def score_images(block: Block, job: _Job) -> tuple[FloatArray, Tally]:
         job.measures.bootstrap_seed, block.start, block.stop, job.measures.bootstrap
     )
     weights = np.concatenate([np.ones((1, len(rows)), dtype=np.uint8), drawn])
-    allowed = None if left_out is None else _outside(left_out)
-    chosen = [_predicted(scores, k, fitted, allowed) for k in sorted(job.measures.tops)]
+    allowed = None if left_out is None else everything_but(left_out)
+    chosen = [predicted_tags(scores, k, fitted, allowed) for k in sorted(job.measures.tops)]
     precision = ranking.average_precision_rows(concept_scores, positives.toarray() > 0)
     tally = Tally(
         f=tuple(
@@ -243,13 +243,16 @@ def _concept_scores(
     return found
 
 
-def _outside(pairs: SparseRows) -> BoolArray:
+def everything_but(pairs: SparseRows) -> BoolArray:
+    """Return which images and tags are not among the pairs."""
     outside = np.ones(pairs.shape, dtype=np.bool_)
     outside[pairs.nonzero()] = False
     return outside
 
 
-def _predicted(scores: FloatArray, k: int, fitted: Fitted, allowed: BoolArray | None) -> SparseRows:
+def predicted_tags(
+    scores: FloatArray, k: int, fitted: Fitted, allowed: BoolArray | None
+) -> SparseRows:
     """Return the tags given to each image: its k best, or all where the answer is a set."""
     if not fitted.gives_whole_sets:
         best = top_tags(scores, k, floor=fitted.floor, allowed=allowed)

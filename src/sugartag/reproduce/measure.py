@@ -14,12 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import BoolArray, FloatArray, SparseRows
-from sugartag.assignment.rank import top_tags
+from sugartag._typing import FloatArray, SparseRows
 from sugartag.engine.base import Block, Engine
 from sugartag.evaluation import bootstrap, ranking
 from sugartag.evaluation.fscore import FCounts, f_counts
-from sugartag.evaluation.protocol import Task
+from sugartag.evaluation.protocol import Task, everything_but, predicted_tags
 from sugartag.methods.base import Fitted
 
 ROWS_PER_BLOCK = 4096
@@ -88,27 +87,10 @@ def measure_images(block: Block, fitted: Fitted, task: Task, measures: Measures)
     positives = task.positives_of(block)
     drawn = bootstrap.poisson_weights(measures.seed, block.start, block.stop, measures.replicates)
     weights = np.concatenate([np.ones((1, len(rows)), dtype=np.uint8), drawn])
-    predicted = _predicted(scores, measures.top, fitted, left_out)
+    allowed = None if left_out is None else everything_but(left_out)
+    predicted = predicted_tags(scores, measures.top, fitted, allowed)
     counts = f_counts(predicted, positives, task.concept_tag, weights=weights)
     return _Part(counts, (_query_scores(scores, fitted.floor, task, measures.queries, left_out),))
-
-
-def _predicted(
-    scores: FloatArray, top: int, fitted: Fitted, left_out: SparseRows | None
-) -> SparseRows:
-    allowed = None if left_out is None else _outside(left_out)
-    if not fitted.gives_whole_sets:
-        best = top_tags(scores, top, floor=fitted.floor, allowed=allowed)
-        return best.as_rows(scores.shape[1])
-    above = scores > scores.dtype.type(fitted.floor)
-    whole: SparseRows = sparse.csr_array(above if allowed is None else above & allowed)
-    return whole
-
-
-def _outside(pairs: SparseRows) -> BoolArray:
-    outside = np.ones(pairs.shape, dtype=np.bool_)
-    outside[pairs.nonzero()] = False
-    return outside
 
 
 def _query_scores(
