@@ -84,7 +84,12 @@ def test_belief_is_bayes_rule_for_people_who_forget_and_slip(slip):
 
 def learned_from(people, share=None):
     share = people.given.mean(axis=0) if share is None else share
-    return learned_belief(people.evidence, people.given, trusting(people.given), share)
+    return learned_from_tags(people.evidence, people.given, share)
+
+
+def learned_from_tags(evidence, given, share):
+    known = evidence, given, trusting(given)
+    return learned_belief(*known, slip_rates(*known, share))
 
 
 def test_more_evidence_is_always_more_belief():
@@ -143,14 +148,30 @@ def test_recall_is_how_often_the_surest_tags_are_given(recall):
     belongs = rng.random((2_000, 20)) < 0.1
     evidence = rng.standard_normal(belongs.shape) + 8.0 * belongs
     given = belongs & (rng.random(belongs.shape) < recall)
-    sure = evidence >= np.quantile(evidence[given], 0.98)
 
     found = estimated_recall(evidence, given, trusting(given))
 
+    assert found == pytest.approx(recall, abs=0.03)
+
+
+def test_recall_is_told_from_all_tags_that_are_as_sure_as_the_surest():
+    rng = np.random.default_rng(5)
+    evidence = rng.random((300, 20))
+    given = rng.random(evidence.shape) < np.where(evidence > 0.7, 0.7, 0.1)
+
+    found = estimated_recall(evidence, given, trusting(given))
+
+    sure = evidence > 0.7
     hits, cells = (given & sure).sum(), sure.sum() + RECALL_CELLS
-    mean = (hits + USUAL_RECALL * RECALL_CELLS) / cells
-    assert found == pytest.approx(mean, abs=1.01 * np.sqrt(mean * (1 - mean) / cells))
-    assert found == pytest.approx(recall, abs=0.1)
+    assert found == pytest.approx((hits + USUAL_RECALL * RECALL_CELLS) / cells, abs=0.02)
+
+
+def test_recall_is_not_taken_from_tags_that_are_less_sure():
+    rng = np.random.default_rng(6)
+    evidence = rng.random((3_000, 20))
+    given = rng.random(evidence.shape) < 0.9 * np.clip(4.0 * evidence - 2.9, 0.05, 1.0)
+
+    assert estimated_recall(evidence, given, trusting(given)) == pytest.approx(0.9, abs=0.05)
 
 
 def test_recall_is_looked_for_within_bounds():
@@ -222,7 +243,7 @@ def test_where_no_tag_is_given_none_is_believed():
     evidence = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32)
     given = np.zeros(evidence.shape, dtype=bool)
 
-    found = learned_belief(evidence, given, trusting(given), np.zeros(7))
+    found = learned_from_tags(evidence, given, np.zeros(7))
 
     assert found.recall == USUAL_RECALL
     np.testing.assert_allclose(found.slips, LEAST, rtol=1e-6)
@@ -233,7 +254,7 @@ def test_where_every_image_has_every_tag_nothing_fails():
     evidence = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32)
     given = np.ones(evidence.shape, dtype=bool)
 
-    found = learned_belief(evidence, given, trusting(given), np.ones(7))
+    found = learned_from_tags(evidence, given, np.ones(7))
 
     assert np.isfinite(found.belongs).all()
     assert found.prior(evidence.copy()).min() > 0.5

@@ -6,9 +6,10 @@ the evidence says, a tag that was given belongs with the odds b r : (1 - b) e, o
 b (1 - r) : (1 - b) (1 - e).
 
 All of it is learned without a truth, on images judged by the others: r from how often the surest
-tags are given, the slips of each tag from how often it is given where nothing speaks for it, and
-then b as a rising function of the evidence. Where the evidence is such that a share y of the tags
-is given, of which a share s are slips, b = (y - s) / (r - s).
+tags are given, where more evidence no longer makes a difference, the slips of each tag from how
+often it is given where nothing speaks for it, and then b as a rising function of the evidence.
+Where the evidence is such that a share y of the tags is given, of which a share s are slips,
+b = (y - s) / (r - s).
 """
 
 from dataclasses import dataclass
@@ -23,8 +24,10 @@ POINTS = 1 << 14
 """Places at which the learned function is written down."""
 EVIDENCES = (-0.5, 2.0)
 """Between these it is, at least: a tag's share among all images is from 0 to 1."""
-SUREST = 0.98
-"""The quantile of given tags from which on evidence is taken for overwhelming."""
+SURE_STEP, SUREST_STEPS = 0.02, 25
+"""How sure tags are is told in steps of this share of the given tags; so many may be alike."""
+NOTICED = 1.5
+"""Standard errors by which a step must fall behind the surer ones to be less sure."""
 USUAL_RECALL, RECALL_CELLS = 0.7, 20.0
 """What the recall is taken for where little is known, and how many tags that counts for."""
 RECALLS = (0.5, 0.95)
@@ -89,15 +92,15 @@ class Belief:
 
 
 def learned_belief(
-    evidence: FloatArray, given: BoolArray, honest: FloatArray, share: FloatArray
+    evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray
 ) -> Belief:
     """Learn what evidence means from images whose given tags are known.
 
-    ``honest`` is, for each tag given, the probability that it was not given by habit; ``share``
-    the share of all images that have each tag.
+    ``honest`` is, for each tag given, the probability that it was not given by habit; ``slips``
+    how often each tag is given by chance.
     """
     recall = estimated_recall(evidence, given, honest)
-    slips = np.minimum(slip_rates(evidence, given, honest, share), 0.5 * recall)
+    slips = np.minimum(slips, 0.5 * recall)
     points, level = belief_curve(evidence, given, honest, slips, recall)
     low = min(EVIDENCES[0], float(points[0]))
     high = max(EVIDENCES[1], float(points[-1]))
@@ -142,10 +145,25 @@ def estimated_recall(evidence: FloatArray, given: BoolArray, honest: FloatArray)
     """Return how often tags are given for which the evidence is overwhelming."""
     if not given.any():
         return USUAL_RECALL
-    sure = evidence >= np.quantile(evidence[given], SUREST)
-    hits = float(honest[sure & given].sum(dtype=np.float64))
-    found = (hits + USUAL_RECALL * RECALL_CELLS) / (np.count_nonzero(sure) + RECALL_CELLS)
-    return float(min(max(found, RECALLS[0]), RECALLS[1]))
+    edges = np.quantile(evidence[given], 1.0 - SURE_STEP * np.arange(1, SUREST_STEPS + 1))
+    step = np.searchsorted(-edges, -evidence.ravel())
+    tags: FloatArray = np.bincount(step, minlength=len(edges)).astype(np.float64)
+    hits: FloatArray = np.zeros(len(tags))
+    np.add.at(hits, step[given.ravel()], honest[given])
+    alike = slice(_as_sure_as_the_first(tags[: len(edges)], hits[: len(edges)]))
+    found = (hits[alike].sum() + USUAL_RECALL * RECALL_CELLS) / (tags[alike].sum() + RECALL_CELLS)
+    return float(np.clip(found, *RECALLS))
+
+
+def _as_sure_as_the_first(tags: FloatArray, hits: FloatArray) -> int:
+    """Return how many steps, from the surest on, have a share of hits like those before them."""
+    for step in range(1, len(tags)):
+        before, here = np.maximum([tags[:step].sum(), tags[step]], 1.0)
+        share = hits[:step].sum() / before
+        spread = np.sqrt(max(share * (1.0 - share), 0.01) * (1.0 / before + 1.0 / here))
+        if hits[step] / here < share - NOTICED * spread:
+            return step
+    return len(tags)
 
 
 def slip_rates(

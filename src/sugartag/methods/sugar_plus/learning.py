@@ -9,7 +9,7 @@ from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
-from sugartag.methods.sugar_plus.belief import Belief, learned_belief
+from sugartag.methods.sugar_plus.belief import Belief, learned_belief, slip_rates
 from sugartag.methods.sugar_plus.habits import Habits, Manners
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.ridge import Ridge
@@ -123,13 +123,21 @@ def learn_manners(
     ridge: Ridge,
     trusted: SparseRows,
     sample: Sample,
+    slips: FloatArray | None = None,
     *,
     engine: Engine,
 ) -> tuple[Manners, GivenTags]:
-    """Learn from content how people tag: their recall, their slips, their habits."""
-    plain = learned_belief(
-        sample.content, sample.given, sample.given.astype(np.float32), ridge.share
-    )
+    """Learn from content how people tag: their recall, their slips, their habits.
+
+    ``slips`` is how often each tag is given by chance, where that is known. It is learned while
+    all tags are trusted alike: later, slips on images that are alike vouch for each other.
+    """
+
+    def belief(honest: FloatArray) -> Belief:
+        known = sample.content, sample.given, honest
+        return learned_belief(*known, slip_rates(*known, ridge.share) if slips is None else slips)
+
+    plain = belief(sample.given.astype(np.float32))
     parts = engine.map(judge_given_tags, collection.blocks(), collection, ridge, trusted)
     content = np.concatenate(list(parts))
     chance = same_places(plain.chance(content, plain.slips[trusted.indices]), trusted)
@@ -137,9 +145,7 @@ def learn_manners(
     stamp = habits.stamps_on(chance, collection.owner)
     honest = (1.0 - stamp / (stamp + chance.data)).astype(np.float32)
     given = GivenTags(trusted, content, stamp, honest)
-    alone = learned_belief(
-        sample.content, sample.given, given.honest_in(sample_blocks(collection)), ridge.share
-    )
+    alone = belief(given.honest_in(sample_blocks(collection)))
     return Manners(plain, habits, alone), given
 
 

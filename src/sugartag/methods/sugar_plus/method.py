@@ -105,13 +105,15 @@ class SugarPlus:
             rng=rng,
         )
         clock.tell("added up")
+        slips = None
         for more in range(self.trust_rounds, -1, -1):
             ridge = self.solved(sums, evidence, choice)
             known = collection, ridge, trusted
             sample = Sample.joined(
                 list(engine.map(judge_sample, sample_blocks(collection), *known, look_alikes))
             )
-            manners, given = learn_manners(*known, sample, engine=engine)
+            manners, given = learn_manners(*known, sample, slips, engine=engine)
+            slips = manners.alone.slips if slips is None else slips
             clock.tell("recall %.2f, habits %s", manners.alone.recall, manners.habits.weight)
             if more:
                 trusted = given.trusted(manners.alone)
@@ -122,7 +124,7 @@ class SugarPlus:
             sample, honest, alike=self.history > 0, interests=self.interests
         )
         said = sample.content + alike * sample.alike + interest * sample.interest
-        whole = learned_belief(said, sample.given, honest, ridge.share)
+        whole = learned_belief(said, sample.given, honest, manners.alone.slips)
         found = FittedSugarPlus(
             ridge,
             trusted,
