@@ -62,6 +62,16 @@ def look_at(block: slice, seen: CountsItsArrivals) -> bool:
     return seen.folder.is_dir()
 
 
+class InOrder:
+    """A total that remembers what it took."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = [-1]
+
+    def take(self, result: int, /) -> None:
+        self.taken.append(result)
+
+
 class EngineContract:
     """Claims about the fixture ``engine``; a subclass named Test... says which one that is."""
 
@@ -90,14 +100,28 @@ class EngineContract:
         with pytest.raises(ValueError, match="nothing to sum"):
             engine.sum(sum_of_rows, (), np.zeros((0, 2)))
 
+    def test_a_total_takes_each_result_in_block_order(self, engine: Engine):
+        total = engine.fold(start_after_a_while, BLOCKS, InOrder())
+
+        assert total.taken == [-1, *(block.start for block in BLOCKS)]
+
+    def test_a_total_takes_nothing_of_no_blocks(self, engine: Engine):
+        assert engine.fold(start_after_a_while, (), InOrder()).taken == [-1]
+
     def test_shared_values_reach_the_function_by_place_and_by_name(self, engine: Engine):
         found = engine.map(join, row_blocks(4, 2), "a", second="b")
 
         assert list(found) == ["0ab", "2ab"]
 
-    @pytest.mark.parametrize("verb", ["map", "sum"])
+    @pytest.mark.parametrize("verb", ["map", "sum", "fold"])
     def test_an_error_in_a_block_surfaces_and_stops_the_pass(self, engine: Engine, tmp_path, verb):
-        run = {"map": lambda *pass_: list(engine.map(*pass_)), "sum": engine.sum}[verb]
+        run = {
+            "map": lambda *pass_: list(engine.map(*pass_)),
+            "sum": engine.sum,
+            "fold": lambda function, blocks, *shared: engine.fold(
+                function, blocks, InOrder(), *shared
+            ),
+        }[verb]
 
         with pytest.raises(KeyError, match="the ninth"):
             run(fail_at_nine, row_blocks(300, 1), tmp_path)

@@ -1,5 +1,6 @@
 """Array types by the word used for them."""
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,3 +14,5 @@ IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 SparseRows: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
 """A two-dimensional sparse array, compressed by row."""
+Room: TypeAlias = Callable[[int | tuple[int, ...], npt.DTypeLike], npt.NDArray[Any]]
+"""Makes zeros of a shape and type, as ``numpy.zeros`` does, or elsewhere than in memory."""

@@ -8,6 +8,7 @@ from scipy import sparse
 from sugartag.linalg.distances import squared_distances, unit_rows
 from sugartag.linalg.modes import apply_to_tags, inner
 from sugartag.linalg.sparse_rows import (
+    GrowingRows,
     chosen_columns,
     damped_unit_rows,
     row_number_of_entries,
@@ -158,3 +159,24 @@ def test_inner_products_of_single_precision_are_summed_in_double():
     found = inner(ones, ones)
 
     assert found == pytest.approx(3e6 * float(np.float32(0.1)) ** 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("guess", [0, 3, 1_000])
+def test_rows_that_grow_are_those_that_came_in(rng, guess):
+    matrix = sparse.csr_array((rng.random((40, 9)) < 0.3).astype(np.float64))
+    growing = GrowingRows(9, guess, guess, np.float64)
+
+    for start in range(0, 40, 7):
+        growing.take(matrix[start : start + 7])
+
+    np.testing.assert_array_equal(growing.rows().toarray(), matrix.toarray())
+    assert growing.filled == matrix.nnz
+
+
+def test_rows_that_grow_have_small_numbers_for_places():
+    growing = GrowingRows(9, 4, 10, np.float32)
+    growing.take(sparse.csr_array(np.eye(4, 9)))
+
+    found = growing.rows()
+
+    assert found.indices.dtype == found.indptr.dtype == np.int32

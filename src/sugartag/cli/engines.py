@@ -6,12 +6,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
 from sugartag.cli.options import threads_option
-from sugartag.engine import DaskEngine, Engine, LocalEngine
+from sugartag.engine import DaskEngine, LocalEngine
 from sugartag.engine.base import Progress
 from sugartag.engine.clusters import distributed_package
 
@@ -33,10 +34,12 @@ class EngineChoice:
         if self.scheduler is not None and self.workers is not None:
             raise _misused("--workers does not go with --scheduler: its workers run already")
 
-    def opened(self, progress: Progress) -> AbstractContextManager[Engine]:
-        """Return the engine, to be left with ``with``."""
+    def opened(
+        self, progress: Progress, scratch: Path | None = None
+    ) -> AbstractContextManager[LocalEngine | DaskEngine]:
+        """Return the engine, to be left with ``with``; large arrays may go to the folder."""
         if self.engine == "local":
-            return nullcontext(LocalEngine(self._threads(), self.blas_threads, progress))
+            return nullcontext(LocalEngine(self._threads(), self.blas_threads, progress, scratch))
         _silence_dask()
         if self.scheduler is not None:
             return DaskEngine.connected(

@@ -1,4 +1,4 @@
-"""Two verbs over row blocks, ``map`` and ``sum``, and the engines that run them."""
+"""Three verbs over row blocks, ``map``, ``sum`` and ``fold``, and the engines that run them."""
 
 from sugartag.engine.base import Engine, row_blocks
 from sugartag.engine.dask import DaskEngine

@@ -1,7 +1,10 @@
-"""What an engine is: two verbs over blocks of rows."""
+"""What an engine is: three verbs over blocks of rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+import numpy.typing as npt
 
 Block = slice
 """A run of consecutive rows: ``slice(start, stop)``."""
@@ -20,6 +23,19 @@ class Addable(Protocol):
 
 Sum = TypeVar("Sum", bound=Addable)
 
+Taken = TypeVar("Taken", contravariant=True)
+
+
+class Takes(Protocol[Taken]):
+    """Something that results are taken into, one after the other, and that changes by it."""
+
+    def take(self, result: Taken, /) -> None:
+        """Take the result of the next block."""
+        ...
+
+
+Total = TypeVar("Total", bound=Takes[Any])
+
 
 class Engine(Protocol):
     """Runs one block function over many blocks.
@@ -32,6 +48,10 @@ class Engine(Protocol):
     @property
     def threads(self) -> int:
         """How many threads work in the calling process, between passes, may use."""
+        ...
+
+    def room(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return zeros for what grows with the collection: in memory, or mapped to a file."""
         ...
 
     def map(
@@ -54,6 +74,48 @@ class Engine(Protocol):
         """Return the sum of ``function(block, ...)`` over the blocks, added in block order."""
         ...
 
+    def fold(
+        self,
+        function: Callable[Concatenate[Block, Shared], Any],
+        blocks: Sequence[Block],
+        total: Total,
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Total:
+        """Return ``total`` after it took ``function(block, ...)`` of each block, in order.
+
+        Use what is returned: an engine that goes on with an earlier run returns another object.
+        """
+        ...
+
+
+class RestartableEngine(Engine, Protocol):
+    """An engine whose passes can be begun in the middle, and end as if begun at the start."""
+
+    @property
+    def progress(self) -> "Progress | None":
+        """Told how far a pass has come."""
+        ...
+
+    @property
+    def blocks_per_sum(self) -> int:
+        """How many blocks each of ``sums`` is of; a sum is begun again at a multiple of it."""
+        ...
+
+    def sums(
+        self,
+        function: Callable[Concatenate[Block, Shared], Sum],
+        blocks: Sequence[Block],
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Iterator[Sum]:
+        """Yield the sum of each ``blocks_per_sum`` blocks, in order; added up, that of all."""
+        ...
+
+    def while_taken(self) -> AbstractContextManager[Any]:
+        """Keep this process as it is while somebody takes the results of ``map``."""
+        ...
+
 
 class Progress(Protocol):
     """Hears how far a pass over the blocks has come."""
@@ -61,6 +123,13 @@ class Progress(Protocol):
     def __call__(self, what: str, done: int, total: int) -> None:
         """Take note that ``done`` of ``total`` rows of the pass called ``what`` are done."""
         ...
+
+
+def taken_into(total: Total, results: Iterable[Any]) -> Total:
+    """Return the total after it took all results."""
+    for result in results:
+        total.take(result)
+    return total
 
 
 def row_blocks(n_rows: int, rows_per_block: int) -> tuple[Block, ...]:

@@ -4,23 +4,34 @@ import hashlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Concatenate, Self
+from typing import Any, ClassVar, Concatenate, Self
 
-from sugartag.engine.base import Block, Progress, Result, Shared, Sum, name_of_pass
+import numpy.typing as npt
+
+from sugartag.engine.base import (
+    Block,
+    Progress,
+    Result,
+    Shared,
+    Sum,
+    Total,
+    name_of_pass,
+    taken_into,
+)
 from sugartag.engine.clusters import (
     SECONDS_TO_CONNECT,
     client_of,
     client_of_own,
-    distributed_package,
     large_messages,
     processes_here,
 )
+from sugartag.engine.futures import result_of, told_if_gone, wait_for
 from sugartag.engine.on_workers import Shared as SharedValue
 from sugartag.engine.on_workers import add_up, content_of, run_block
+from sugartag.engine.room import room_in
 from sugartag.errors import EngineError, SettingsError
 
 FAN_IN = 8
@@ -29,7 +40,6 @@ BLOCKS_PER_THREAD = 2
 """Blocks that are sent ahead for each thread of the workers."""
 MAX_SHARED_BYTES = 1 << 30
 """Of one shared value, besides what lies in mapped files: it passes through the scheduler."""
-GONE = "the Dask scheduler has gone, or dropped the work; start it again and repeat the command"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +55,8 @@ class DaskEngine:
     """BLAS threads of a worker while it runs a block."""
     progress: Progress | None = None
     """Told how many rows of the pass are done: after each block, or each few blocks of a sum."""
+    blocks_per_sum: ClassVar[int] = FAN_IN
+    """Blocks are added so many at a time, by a worker."""
     _opened: ExitStack = field(default_factory=ExitStack, repr=False)
     _held: dict[str, Any] = field(default_factory=dict, repr=False)
     """The shared values of the last pass, by key: the next one often needs them again."""
@@ -109,6 +121,10 @@ class DaskEngine:
         """How many threads work in the calling process, between passes, may use."""
         return os.cpu_count() or 1
 
+    def room(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return zeros for what grows with the collection, in the memory of this process."""
+        return room_in(None, shape, dtype)
+
     def map(
         self,
         function: Callable[Concatenate[Block, Shared], Result],
@@ -123,7 +139,7 @@ class DaskEngine:
         steps = _Steps(self, name_of_pass(function), blocks)
         tasks = ((submit(block), block.stop - block.start) for block in blocks)
         for future in steps.in_order(tasks, ahead=self._blocks_ahead()):
-            yield _result(future)
+            yield result_of(future)
 
     def sum(
         self,
@@ -135,28 +151,66 @@ class DaskEngine:
         """Return the sum of ``function(block, ...)``: a tree that only the blocks decide."""
         if not blocks:
             raise ValueError("there is nothing to sum: no blocks")
+        tree = _Tree(self._added)
+        for future in self._groups(function, blocks, shared, named):
+            tree.take(future)
+        result: Sum = result_of(tree.root())
+        return result
+
+    def sums(
+        self,
+        function: Callable[Concatenate[Block, Shared], Sum],
+        blocks: Sequence[Block],
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Iterator[Sum]:
+        """Yield the sum of each few blocks, in order; those of a ``sum`` before it adds them."""
+        if blocks:
+            yield from map(result_of, self._groups(function, blocks, shared, named))
+
+    def fold(
+        self,
+        function: Callable[Concatenate[Block, Shared], Any],
+        blocks: Sequence[Block],
+        total: Total,
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Total:
+        """Return ``total`` after it took ``function(block, ...)`` of each block, in order."""
+        return taken_into(total, self.map(function, blocks, *shared, **named))
+
+    def while_taken(self) -> AbstractContextManager[Any]:
+        """Do nothing: what workers do has no effect on this process."""
+        return nullcontext()
+
+    def _groups(
+        self,
+        function: Callable[..., Any],
+        blocks: Sequence[Block],
+        shared: Sequence[Any],
+        named: Mapping[str, Any],
+    ) -> Iterator[Any]:
+        """Yield the task that holds the sum of each few blocks, once it is done."""
         submit = self._submitter(function, shared, named)
         steps = _Steps(self, name_of_pass(function), blocks)
 
-        def groups() -> Iterator[tuple[Any, int]]:
+        def tasks() -> Iterator[tuple[Any, int]]:
             for start in range(0, len(blocks), FAN_IN):
                 group = blocks[start : start + FAN_IN]
                 rows = sum(block.stop - block.start for block in group)
                 yield self._added([submit(block) for block in group]), rows
 
-        tree = _Tree(self._added)
-        for future in steps.in_order(groups(), ahead=1 + self._blocks_ahead() // FAN_IN):
-            tree.take(future)
-        result: Sum = _result(tree.root())
-        return result
+        return steps.in_order(tasks(), ahead=1 + self._blocks_ahead() // FAN_IN)
 
     def _added(self, futures: Sequence[Any]) -> Any:
         if len(futures) == 1:
             return futures[0]
-        return self.client.submit(add_up, list(futures), pure=False)
+        with told_if_gone():
+            return self.client.submit(add_up, list(futures), pure=False)
 
     def _blocks_ahead(self) -> int:
-        threads: Mapping[str, int] = self.client.nthreads()
+        with told_if_gone():
+            threads: Mapping[str, int] = self.client.nthreads()
         return BLOCKS_PER_THREAD * max(1, sum(threads.values()))
 
     def _submitter(
@@ -172,9 +226,10 @@ class DaskEngine:
         names = tuple(named)
 
         def submit(block: Block) -> Any:
-            return self.client.submit(
-                run_block, block, self.blas_threads, names, *values, pure=False
-            )
+            with told_if_gone():
+                return self.client.submit(
+                    run_block, block, self.blas_threads, names, *values, pure=False
+                )
 
         return submit
 
@@ -189,7 +244,7 @@ class DaskEngine:
         key = f"shared-{hashlib.sha256(content).hexdigest()}"
         if key in self._held:
             return self._held[key]
-        with large_messages(2 * MAX_SHARED_BYTES):
+        with told_if_gone(), large_messages(2 * MAX_SHARED_BYTES):
             return self.client.submit(SharedValue, content, key=key)
 
 
@@ -212,7 +267,7 @@ class _Steps:
                 if not waiting:
                     return
                 future, rows = waiting.popleft()
-                _wait(future)
+                wait_for(future)
                 done += rows
                 if self.engine.progress is not None:
                     self.engine.progress(self.name, done, total)
@@ -246,26 +301,3 @@ class _Tree:
             groups = range(0, len(rest), FAN_IN)
             rest = [self.added(rest[start : start + FAN_IN]) for start in groups]
         return rest[0]
-
-
-def _wait(future: Any) -> None:
-    """Wait for a task; raise what its block function raised, or say what ended it."""
-    # Unlike the result, which is the only other thing to wait for, it stays with its worker.
-    error = future.exception()
-    if isinstance(error, distributed_package().KilledWorker):
-        raise EngineError(
-            f"{error.allowed_failures + 1} workers died one after the other in the same block; "
-            "give them more memory, or see their logs"
-        ) from error
-    if error is not None:
-        raise error.with_traceback(future.traceback())
-    if future.cancelled():
-        raise EngineError(GONE)
-
-
-def _result(future: Any) -> Any:
-    _wait(future)
-    try:
-        return future.result()
-    except CancelledError as error:
-        raise EngineError(GONE) from error

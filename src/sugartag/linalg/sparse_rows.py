@@ -1,9 +1,12 @@
 """Operations on the rows of a sparse matrix."""
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import FloatArray, IntArray, Room, SparseRows
 
 
 def row_number_of_entries(matrix: SparseRows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -58,3 +61,46 @@ def values_at(matrix: SparseRows, rows: IntArray, columns: IntArray) -> FloatArr
         return np.zeros(0)
     found: FloatArray = np.asarray(matrix[rows, columns]).ravel()
     return found
+
+
+class GrowingRows:
+    """A sparse matrix whose rows come in one block after the other, into room made before.
+
+    More room is made where that guessed at first is not enough.
+    """
+
+    def __init__(
+        self, n_columns: int, rows: int, entries: int, dtype: npt.DTypeLike, room: Room = np.zeros
+    ) -> None:
+        large = max(rows, entries, n_columns) > np.iinfo(np.int32).max
+        index = np.int64 if large else np.int32
+        self.n_columns = n_columns
+        self.filled = 0
+        """Entries that are there already."""
+        self._room, self._rows = room, 0
+        self._data, self._indices = room(entries, dtype), room(entries, index)
+        self._indptr = room(rows + 1, index)
+
+    def take(self, rows: SparseRows) -> None:
+        """Append some rows."""
+        place = slice(self.filled, self.filled + rows.nnz)
+        ends = slice(self._rows + 1, self._rows + 1 + rows.shape[0])
+        self._data = self._with_room(self._data, place.stop)
+        self._indices = self._with_room(self._indices, place.stop)
+        self._indptr = self._with_room(self._indptr, ends.stop)
+        self._data[place], self._indices[place] = rows.data, rows.indices
+        self._indptr[ends] = self.filled + rows.indptr[1:]
+        self.filled, self._rows = place.stop, ends.stop - 1
+
+    def rows(self) -> SparseRows:
+        """Return the matrix of all rows that came in."""
+        entries = slice(self.filled)
+        parts = self._data[entries], self._indices[entries], self._indptr[: self._rows + 1]
+        return sparse.csr_array(parts, shape=(self._rows, self.n_columns))
+
+    def _with_room(self, array: npt.NDArray[Any], wanted: int) -> npt.NDArray[Any]:
+        if wanted <= len(array):
+            return array
+        larger = self._room(max(wanted, 2 * len(array)), array.dtype)
+        larger[: len(array)] = array
+        return larger
