@@ -20,7 +20,7 @@ from sugartag.methods.sugar_plus.learning import (
     steps,
     tags_as_given,
 )
-from sugartag.methods.sugar_plus.look_alikes import find_look_alikes
+from sugartag.methods.sugar_plus.remembered import find_look_alikes
 from sugartag.methods.sugar_plus.sums import add_up
 
 

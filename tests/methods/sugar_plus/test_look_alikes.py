@@ -10,7 +10,8 @@ from sugartag.engine import LocalEngine
 from sugartag.engine.base import row_blocks
 from sugartag.methods.sugar_plus import look_alikes as module
 from sugartag.methods.sugar_plus.learning import tags_as_given
-from sugartag.methods.sugar_plus.look_alikes import OVERLAP, SHRINKAGE, find_look_alikes
+from sugartag.methods.sugar_plus.look_alikes import OVERLAP, SHRINKAGE
+from sugartag.methods.sugar_plus.remembered import find_look_alikes
 from sugartag.methods.sugar_plus.sums import add_up
 
 IMAGES = (UNTAGGED, OF_NOBODY, OF_ONE_IMAGE, 5, 10, 44, 200, 599)

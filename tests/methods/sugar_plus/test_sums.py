@@ -8,7 +8,8 @@ from methods.sugar_plus.literal import all_rows, columns_of, covariance_of
 from planted import resharded
 from sugartag.collection.model import Collection
 from sugartag.engine.base import row_blocks
-from sugartag.methods.sugar_plus.sums import add_up, normal_equations, outside_of
+from sugartag.methods.sugar_plus.normal import normal_equations
+from sugartag.methods.sugar_plus.sums import add_up, outside_of
 
 
 def literal_parts(odd, evidence, trusted):

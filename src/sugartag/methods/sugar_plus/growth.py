@@ -16,7 +16,8 @@ from sugartag.methods.sugar_plus.belief import LEAST, Belief
 from sugartag.methods.sugar_plus.evidence import MIN_USES, Evidence
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.habits import Habits, Manners
-from sugartag.methods.sugar_plus.look_alikes import LookAlikes, remembering
+from sugartag.methods.sugar_plus.look_alikes import LookAlikes
+from sugartag.methods.sugar_plus.remembered import remembering
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums, outside_of
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Rows
-from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.engine.base import row_blocks
+from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries
 from sugartag.methods.sugar_plus.belief import Belief
+from sugartag.methods.sugar_plus.by_owner import IMAGES_AT_ONCE, ByOwner
 
 RATES = np.array([0.15, 0.3, 0.5, 0.7, 0.9])
 LOG_MISS = np.log1p(-RATES)
@@ -23,6 +25,8 @@ CHANCES = (1e-4, 0.99)
 FIRST_WEIGHT = 0.002
 WEIGHTS = (1e-6, 0.2)
 ROUNDS = 30
+MOST_OWNERS = 5_000
+"""Owners that the weights of habits are learned from."""
 MOST = 50.0
 """Log odds are counted up to here."""
 
@@ -41,10 +45,24 @@ class Habits:
     """How many images each owner has."""
 
     @classmethod
-    def learned(cls, chance: SparseRows, owner: IntArray, n_owners: int) -> "Habits":
-        """Learn from the chance with which each given tag of each image would be given anyhow."""
-        nothing = cls.unknown(n_owners, chance.shape[1])
-        found = nothing.with_images(chance, owner)
+    def learned(
+        cls, chance: SparseRows, owner: IntArray, n_owners: int, room: Room = np.zeros
+    ) -> "Habits":
+        """Learn from the chance with which each given tag of each image would be given anyhow.
+
+        ``room`` makes arrays that may be as long as there are given tags.
+        """
+        n_tags = chance.shape[1]
+        uses = GrowingRows(n_tags, n_owners, chance.nnz, np.float64, room)
+        gain = room((chance.nnz, len(RATES)), np.float64)
+        images = np.zeros(n_owners)
+        for owners, some in ByOwner.of(owner, n_owners).chunks():
+            part = cls.unknown(owners.stop - owners.start, n_tags)
+            part = part.with_images(chance[some], owner[some] - owners.start)
+            gain[uses.filled : uses.filled + part.uses.nnz] = part.gain
+            uses.take(part.uses)
+            images[owners] = part.images
+        found = cls(np.zeros(len(RATES)), uses.rows(), gain[: uses.filled], images)
         return replace(found, weight=_weights(found.uses, found.gain, found.images))
 
     @classmethod
@@ -102,15 +120,21 @@ class Habits:
         missed = self.images[owner] - seen - others
         return self._stamp(gain + missed[:, None] * LOG_MISS)
 
-    def stamps_on(self, chance: SparseRows, owner: IntArray) -> FloatArray:
-        """Return the same for every given tag of the images that this was learned from."""
-        image, n_tags = row_number_of_entries(chance), chance.shape[1]
+    def stamps_on(self, chance: SparseRows, owner: IntArray, room: Room = np.zeros) -> FloatArray:
+        """Return the same for every given tag of the images that this was learned from; float32."""
+        found = room(chance.nnz, np.float32)
+        for block in row_blocks(chance.shape[0], IMAGES_AT_ONCE):
+            place = slice(chance.indptr[block.start], chance.indptr[block.stop])
+            found[place] = self._stamps_on(chance[block.start : block.stop], owner[block])
+        return found
+
+    def _stamps_on(self, chance: SparseRows, owner: IntArray) -> FloatArray:
+        image = row_number_of_entries(chance)
         whose = owner[image].astype(np.int64)
         seen = np.ones(len(image))
         found = self.stamps_unused(whose, seen)
         told = whose < len(self.images)
-        pairs = row_number_of_entries(self.uses) * n_tags + self.uses.indices
-        pair = np.searchsorted(pairs, (whose * n_tags + chance.indices)[told])
+        pair = _places(self.uses, whose[told], chance.indices[told])
         found[told] = self.stamps_at(whose[told], pair, chance.data[told], seen[told])
         return found
 
@@ -174,16 +198,28 @@ def _bounded(log_odds: FloatArray) -> FloatArray:
     return found
 
 
+def _places(matrix: SparseRows, row: IntArray, column: IntArray) -> IntArray:
+    """Return where each of some stored entries is stored; columns ascend within rows."""
+    chosen, number = np.unique(row, return_inverse=True)
+    some = matrix[chosen]
+    keys = row_number_of_entries(some) * matrix.shape[1] + some.indices
+    found = np.searchsorted(keys, number * matrix.shape[1] + column)
+    return found - some.indptr[number] + matrix.indptr[row]
+
+
 def _weights(uses: SparseRows, gain: FloatArray, images: FloatArray) -> FloatArray:
-    """Return how common habits are, from owners of several images."""
-    owner = row_number_of_entries(uses)
-    several = images >= 2
-    kept = several[owner]
-    missed = images[owner] - uses.data
-    used = np.exp(_bounded(gain + missed[:, None] * LOG_MISS))[kept]
+    """Return how common habits are, from owners of several images, so many at most."""
+    several = np.flatnonzero(images >= 2)
+    several = several[:: max(1, -(-len(several) // MOST_OWNERS))]
+    counts = np.diff(uses.indptr)[several]
+    owner = np.repeat(several, counts)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    pair = uses.indptr[owner] + within
+    missed = images[owner] - uses.data[pair]
+    used = np.exp(_bounded(gain[pair] + missed[:, None] * LOG_MISS))
     never = np.exp(np.multiply.outer(images[several], LOG_MISS))
-    n_never = uses.shape[1] - np.diff(uses.indptr)[several]
-    total = max(float(several.sum()) * uses.shape[1], 1.0)
+    n_never = uses.shape[1] - counts
+    total = max(float(len(several)) * uses.shape[1], 1.0)
     weight = np.full(len(RATES), FIRST_WEIGHT)
     for _ in range(ROUNDS):
         parts = [weight * odds for odds in (used, never)]

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine
-from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
+from sugartag.engine.base import Block, Engine, row_blocks
+from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries, same_places
 from sugartag.methods.sugar_plus.belief import Belief, learned_belief, slip_rates
+from sugartag.methods.sugar_plus.given import Multiplied, judge_fitted_tags
 from sugartag.methods.sugar_plus.habits import Habits, Manners
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.ridge import Ridge
@@ -21,6 +21,8 @@ CELLS_AT_ONCE = 1 << 20
 """Images x tags that are worked on in one step: a dozen arrays of them fit a processor's cache."""
 ALIKE_SHARE = 0.5
 """Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
+ENTRIES_AT_ONCE = 1 << 18
+"""Given tags that are worked on in one step."""
 FEWEST_USES = 100
 """Given tags of owners with several images that are enough to learn weights from."""
 
@@ -38,13 +40,16 @@ class GivenTags:
     honest: FloatArray
     """How probably it was given for another reason."""
 
-    def trusted(self, alone: Belief) -> SparseRows:
+    def trusted(self, alone: Belief, room: Room = np.zeros) -> SparseRows:
         """Return images x tags: how far each given tag is trusted.
 
         The root of the probability that it belongs: a tag that is doubted still says something.
         """
-        slips = alone.slips[self.tags.indices] + self.stamp
-        return same_places(np.sqrt(alone.given(self.content, slips)).astype(np.float32), self.tags)
+        found = room(self.tags.nnz, np.float32)
+        for part in row_blocks(len(found), ENTRIES_AT_ONCE):
+            slips = alone.slips[self.tags.indices[part]] + self.stamp[part]
+            found[part] = np.sqrt(alone.given(self.content[part], slips))
+        return same_places(found, self.tags)
 
     def honest_in(self, blocks: tuple[Block, ...]) -> FloatArray:
         """Return images x tags of some blocks: how probably a given tag was no habit."""
@@ -70,10 +75,13 @@ class Sample:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def tags_as_given(collection: Collection) -> SparseRows:
+def tags_as_given(collection: Collection, room: Room = np.zeros) -> SparseRows:
     """Return images x tags of the whole collection, float32."""
-    parts = [collection.tags_of(block) for block in collection.blocks()]
-    return sparse.csr_array(sparse.vstack(parts, format="csr")).astype(np.float32)
+    entries = sum(shard.tags.nnz for shard in collection.shards)
+    found = GrowingRows(collection.n_tags, collection.n_images, entries, np.float32, room)
+    for block in collection.blocks():
+        found.take(collection.tags_of(block))
+    return found.rows()
 
 
 def sample_blocks(collection: Collection) -> tuple[Block, ...]:
@@ -138,15 +146,32 @@ def learn_manners(
         return learned_belief(*known, slip_rates(*known, ridge.share) if slips is None else slips)
 
     plain = belief(sample.given.astype(np.float32))
-    parts = engine.map(judge_given_tags, collection.blocks(), collection, ridge, trusted)
-    content = np.concatenate(list(parts))
-    chance = same_places(plain.chance(content, plain.slips[trusted.indices]), trusted)
-    habits = Habits.learned(chance, collection.owner, collection.n_owners)
-    stamp = habits.stamps_on(chance, collection.owner)
-    honest = (1.0 - stamp / (stamp + chance.data)).astype(np.float32)
+    content = _content_of_given(collection, ridge, trusted, engine=engine)
+    chance = same_places(engine.room(len(content), np.float32), trusted)
+    for part in row_blocks(len(content), ENTRIES_AT_ONCE):
+        slipped = plain.slips[trusted.indices[part]]
+        chance.data[part] = plain.chance(content[part], slipped)
+    habits = Habits.learned(chance, collection.owner, collection.n_owners, engine.room)
+    stamp = habits.stamps_on(chance, collection.owner, engine.room)
+    honest = chance.data
+    for part in row_blocks(len(honest), ENTRIES_AT_ONCE):
+        honest[part] = 1.0 - stamp[part] / (stamp[part] + chance.data[part])
     given = GivenTags(trusted, content, stamp, honest)
     alone = belief(given.honest_in(sample_blocks(collection)))
     return Manners(plain, habits, alone), given
+
+
+def _content_of_given(
+    collection: Collection, ridge: Ridge, trusted: SparseRows, *, engine: Engine
+) -> FloatArray:
+    """Return what content says about all given tags, in the order they are stored."""
+    found, filled = engine.room(trusted.nnz, np.float32), 0
+    multiplied = Multiplied.of(ridge, engine=engine)
+    shared = collection, multiplied, trusted
+    for part in engine.map(judge_fitted_tags, collection.blocks(), *shared):
+        found[filled : filled + len(part)] = part
+        filled += len(part)
+    return found
 
 
 def learned_weights(

@@ -7,24 +7,17 @@ given, it is left out of the overlap. The shares that come out are averaged with
 everybody's, so that an owner with few images, or with none that are alike, says next to nothing.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
-from sugartag.anchors.clusters import sampled_features
-from sugartag.collection.model import Collection, Rows
-from sugartag.engine.base import Block, Engine
-from sugartag.linalg.nystrom import median_width
+from sugartag.collection.model import Rows
 from sugartag.linalg.sparse_rows import row_number_of_entries, same_places, values_at
-from sugartag.methods.sugar_plus.evidence import Evidence, compared_features
-from sugartag.methods.sugar_plus.sums import Sums
+from sugartag.methods.sugar_plus.evidence import Evidence
+from sugartag.methods.sugar_plus.in_short import InShort, codes_of
 
-SAMPLE = 5_000
-"""Images that the directions of the short descriptions are found on."""
-DIRECTIONS = 64
-"""Numbers of a short description: images of one owner need no more to be told apart."""
 SHRINKAGE = 0.05
 """What everybody's share counts for, an identical image counting (OVERLAP + 1)^2."""
 OVERLAP = 0.2
@@ -40,41 +33,6 @@ class Alike:
     """Images x tags, float32."""
     told: BoolArray
     """Images whose owner has others."""
-
-
-@dataclass(frozen=True, eq=False)
-class InShort:
-    """What is remembered of some images."""
-
-    image: IntArray
-    """Their rows in the collection."""
-    owner: IntArray
-    codes: FloatArray
-    """Images x a few numbers that tell looks apart, float32."""
-    tags: SparseRows
-    """Images x tags."""
-    tokens: SparseRows
-    """Images x sparse columns of the evidence."""
-
-    def __len__(self) -> int:
-        return len(self.image)
-
-    @classmethod
-    def joined(cls, parts: "list[InShort]") -> "InShort":
-        """Return the images of all parts."""
-        tags, tokens = (
-            sparse.csr_array(sparse.vstack([getattr(part, name) for part in parts], format="csr"))
-            for name in ("tags", "tokens")
-        )
-        image, owner, codes = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("image", "owner", "codes")
-        )
-        return cls(image, owner, codes, tags, tokens)
-
-    def at(self, chosen: IntArray) -> "InShort":
-        """Return some of the images."""
-        return InShort(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +149,7 @@ class LookAlikes:
         if not len(self.directions):
             return np.ones(len(row))
         features = rows.features_like(len(self.directions))
-        codes = _codes(features, self.directions, self.unit_features)
+        codes = codes_of(features, self.directions, self.unit_features)
         squared = np.empty(len(row))
         for at in range(0, len(row), PAIRS_AT_ONCE):
             part = slice(at, at + PAIRS_AT_ONCE)
@@ -199,95 +157,3 @@ class LookAlikes:
             squared[part] = np.einsum("ij,ij->i", apart, apart)
         weights: FloatArray = np.exp(squared / -(self.width**2))
         return weights
-
-
-def find_look_alikes(
-    collection: Collection,
-    evidence: Evidence,
-    sums: Sums,
-    *,
-    width: float,
-    most: int,
-    engine: Engine,
-    rng: np.random.Generator,
-) -> LookAlikes:
-    """Keep ``most`` images of each owner at most, drawn at random where there are more."""
-    directions, median = _directions(collection, evidence.unit_features, rng)
-    image = _remembered(collection, most, rng)
-    parts = engine.map(
-        describe_images, collection.blocks(), collection, evidence, directions, image
-    )
-    return remembering(InShort.joined(list(parts)), evidence, sums, directions, width * median)
-
-
-def remembering(
-    images: InShort, evidence: Evidence, sums: Sums, directions: FloatArray, width: float
-) -> LookAlikes:
-    """Arrange images by owner; ``sums`` says how common tags and words are."""
-    images = images.at(np.lexsort((images.image, images.owner)))
-    tokens, owner = images.tokens, images.owner
-    key = owner[row_number_of_entries(tokens)] * np.int64(tokens.shape[1]) + tokens.indices
-    token, spot = np.unique(key, return_inverse=True)
-    shape = (len(images), len(token))
-    by_image = sparse.csr_array((np.ones(len(key)), spot, tokens.indptr), shape=shape)
-    n = len(evidence.predictor)
-    counts = np.concatenate([sums.given[evidence.predictor], sums.columns[n : evidence.n_sparse]])
-    return LookAlikes(
-        start=np.searchsorted(owner, np.arange(len(sums.owners) + 1)),
-        image=images.image,
-        codes=images.codes,
-        tags=images.tags,
-        token=token,
-        has_token=sparse.csr_array(by_image.T),
-        rarity=np.maximum(np.log(sums.count / (1.0 + counts)), 0.0),
-        directions=directions,
-        width=width,
-        share=sums.given / sums.count,
-        unit_features=evidence.unit_features,
-    )
-
-
-def _remembered(collection: Collection, most: int, rng: np.random.Generator) -> IntArray:
-    """Return the images kept, ascending."""
-    shuffled = rng.permutation(collection.n_images)
-    owner = collection.owner[shuffled]
-    order = np.argsort(owner, kind="stable")
-    by_owner, owner = shuffled[order], owner[order]
-    rank = np.arange(len(owner)) - np.searchsorted(owner, owner)
-    return np.sort(by_owner[(rank < most) & (owner < collection.nobody)])
-
-
-def describe_images(
-    block: Block,
-    collection: Collection,
-    evidence: Evidence,
-    directions: FloatArray,
-    images: IntArray,
-) -> InShort:
-    """Return those images of a block that are asked for, in short."""
-    first, last = np.searchsorted(images, [block.start, block.stop])
-    rows = collection.rows(block).at(images[first:last] - block.start)
-    tokens = evidence.known(rows.tags, evidence.words_of(rows))
-    codes = np.zeros((len(rows), 0), dtype=np.float32)
-    if len(directions):
-        features = rows.features_like(len(directions))
-        codes = _codes(features, directions, evidence.unit_features)
-    return InShort(rows.position, rows.owner, codes, rows.tags, tokens)
-
-
-def _codes(features: FloatArray, directions: FloatArray, unit_features: bool) -> FloatArray:
-    codes: FloatArray = compared_features(features, unit_features) @ directions
-    return codes
-
-
-def _directions(
-    collection: Collection, unit_features: bool, rng: np.random.Generator
-) -> tuple[FloatArray, float]:
-    """Return the directions in which images differ most, and the median distance along them."""
-    if collection.n_features == 0:
-        return np.zeros((0, 0), dtype=np.float32), 1.0
-    sample = sampled_features(collection, SAMPLE, unit_features=unit_features, rng=rng)
-    centred = sample - sample.mean(axis=0)
-    _, vectors = np.linalg.eigh(centred.T @ centred)
-    directions = np.ascontiguousarray(vectors[:, ::-1][:, :DIRECTIONS], dtype=np.float32)
-    return directions, median_width(sample @ directions)

@@ -31,7 +31,7 @@ from sugartag.methods.sugar_plus.learning import (
     sample_blocks,
     tags_as_given,
 )
-from sugartag.methods.sugar_plus.look_alikes import find_look_alikes
+from sugartag.methods.sugar_plus.remembered import find_look_alikes
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sums import Sums, add_up
 
@@ -93,7 +93,7 @@ class SugarPlus:
         clock = _Clock()
         evidence, choice = self._described(collection, engine=engine, rng=rng)
         clock.tell("%s", choice)
-        trusted = tags_as_given(collection)
+        trusted = tags_as_given(collection, engine.room)
         sums = add_up(collection, evidence, trusted, engine=engine)
         look_alikes = find_look_alikes(
             collection,
@@ -116,7 +116,7 @@ class SugarPlus:
             slips = manners.alone.slips if slips is None else slips
             clock.tell("recall %.2f, habits %s", manners.alone.recall, manners.habits.weight)
             if more:
-                trusted = given.trusted(manners.alone)
+                trusted = given.trusted(manners.alone, engine.room)
                 sums = add_up(collection, evidence, trusted, engine=engine)
                 clock.tell("given tags trusted to %.2f", float(trusted.sum() / max(trusted.nnz, 1)))
         honest = given.honest_in(sample_blocks(collection))

@@ -28,13 +28,8 @@ from scipy import linalg
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.methods.sugar_plus.evidence import Evidence
-from sugartag.methods.sugar_plus.sums import (
-    Normal,
-    OwnerTotals,
-    Sums,
-    normal_equations,
-    outside_of,
-)
+from sugartag.methods.sugar_plus.normal import Normal, normal_equations
+from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums, outside_of
 
 LEAST_ROOM = 0.05
 """What 1 - leverage is counted as, at least: below, an image says nearly all about itself."""
@@ -122,9 +117,9 @@ class Ridge:
         """
         dense = _Dense.of(self, self.evidence.dense(rows), np.ones(len(rows), dtype=np.float32))
         words = self.evidence.words_of(rows)
-        now = _Side.of(self, rows.tags, words, dense, self.mean, self.share)
+        now = Side.of(self, rows.tags, words, dense, self.mean, self.share)
         believed = trusted[np.minimum(rows.position, trusted.shape[0] - 1)]
-        fitted = _Side.of(self, believed, words, dense, self.fitted_mean, self.fitted_share)
+        fitted = Side.of(self, believed, words, dense, self.fitted_mean, self.fitted_share)
         theirs = self._owners_of(rows)
         seen = (rows.position < self.n_images).astype(np.float32)
         interest: FloatArray = theirs.predicted - seen[:, None] * fitted.predicted
@@ -133,7 +128,7 @@ class Ridge:
         excess = now.predicted - seen[:, None] * self._pull(now, fitted, theirs)
         return Content(excess, interest)
 
-    def _owners_of(self, rows: Rows) -> "_Side":
+    def _owners_of(self, rows: Rows) -> "Side":
         """Return for each image the sums over all images of its owner; nobody's are nothing."""
         owner, place = np.unique(np.minimum(rows.owner, len(self.owners)), return_inverse=True)
         number, ready = self._busiest
@@ -141,28 +136,29 @@ class Ridge:
         new = asked == len(ready)
         if not new.any():
             return ready.at(asked[place])
-        parts = ready.at(asked[~new]), self._summed(owner[new])
+        parts = ready.at(asked[~new]), self.summed(self.owners.at(owner[new]))
         order = np.argsort(np.concatenate([np.flatnonzero(~new), np.flatnonzero(new)]))
-        return _Side.joined(*parts).at(order[place])
+        return Side.joined(*parts).at(order[place])
 
     @cached_property
-    def _busiest(self) -> tuple[IntArray, "_Side"]:
+    def _busiest(self) -> tuple[IntArray, "Side"]:
         """The sums of the owners with most images, made once; and where each owner's are."""
         count = min(len(self.owners), OWNER_CELLS // self.evidence.n_tags)
         busiest = np.sort(np.argsort(-self.owners.images, kind="stable")[:count])
         number = np.full(len(self.owners) + 1, count)
         number[busiest] = np.arange(count)
         steps = range(0, max(count, 1), OWNERS_AT_ONCE)
-        parts = [self._summed(busiest[start : start + OWNERS_AT_ONCE]) for start in steps]
-        return number, _Side.joined(*parts)
+        chunks = (busiest[start : start + OWNERS_AT_ONCE] for start in steps)
+        parts = [self.summed(self.owners.at(chunk)) for chunk in chunks]
+        return number, Side.joined(*parts)
 
-    def _summed(self, owners: IntArray) -> "_Side":
-        totals = self.owners.at(owners)
+    def summed(self, totals: OwnerTotals) -> "Side":
+        """Take the sums over the images of some owners through the ridge."""
         dense = _Dense.of(self, totals.dense, totals.images.astype(np.float32))
         means = self.fitted_mean, self.fitted_share
-        return _Side.of(self, totals.tags, totals.words, dense, *means)
+        return Side.of(self, totals.tags, totals.words, dense, *means)
 
-    def _pull(self, now: "_Side", fitted: "_Side", theirs: "_Side") -> FloatArray:
+    def _pull(self, now: "Side", fitted: "Side", theirs: "Side") -> FloatArray:
         """Return how much of each prediction an image owes to its own tags, having been fitted."""
         images, b = theirs.images, np.float32(self.owner_variance)
         c = np.where(images > 0, b / (1 + b * images), np.float32(0))[:, None]
@@ -209,7 +205,7 @@ class _Dense:
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class Side:
     """Rows on their way through a ridge: centred, predicted, multiplied by P. Float32."""
 
     images: FloatArray
@@ -235,7 +231,7 @@ class _Side:
         dense: _Dense,
         mean: FloatArray,
         share: FloatArray,
-    ) -> "_Side":
+    ) -> "Side":
         """Take rows with these tags and title words through a ridge."""
         evidence, images = ridge.evidence, dense.images
         n = evidence.n_sparse
@@ -257,15 +253,15 @@ class _Side:
         return cls(images, centred, columns, *products)
 
     @classmethod
-    def joined(cls, *parts: "_Side") -> "_Side":
+    def joined(cls, *parts: "Side") -> "Side":
         """Return the rows of all parts."""
         return cls(
             *(np.concatenate([getattr(p, field.name) for p in parts]) for field in fields(cls))
         )
 
-    def at(self, chosen: IntArray) -> "_Side":
+    def at(self, chosen: IntArray) -> "Side":
         """Return some of the rows."""
-        return _Side(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        return Side(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 def inverse_of(gram: FloatArray, penalty: FloatArray) -> FloatArray:

@@ -9,10 +9,15 @@ from dataclasses import dataclass, fields
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
+from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries
+from sugartag.methods.sugar_plus.by_owner import ByOwner
 from sugartag.methods.sugar_plus.evidence import Evidence
+
+MOST_PARTS = 16
+"""Sums of owners that wait to be added: each addition goes through all that is there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +55,8 @@ class OwnerTotals:
         nothing = len(owners) - len(known)
         return OwnerTotals(
             np.pad(self.images[known], (0, nothing)),
-            _padded(self.tags[known], nothing),
-            _padded(self.words[known], nothing),
+            padded(self.tags[known], nothing),
+            padded(self.words[known], nothing),
             np.pad(self.dense[known], ((0, nothing), (0, 0))),
         )
 
@@ -91,20 +96,6 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Normal:
-    """The regression's normal equations, centred and cleaned of owners, without a ridge yet."""
-
-    gram: FloatArray
-    """Columns x columns."""
-    cross: FloatArray
-    """Columns x the tags that are not among the columns."""
-    mean: FloatArray
-    """Of each column."""
-    share: FloatArray
-    """Of each tag: the images that have it, as far as it is trusted."""
-
-
-@dataclass(frozen=True, eq=False)
 class Part:
     """The sums of one block, its sparse products still sparse, its owners by their number."""
 
@@ -117,7 +108,9 @@ class Part:
     known_cross: SparseRows
     dense_cross: FloatArray
     owner: IntArray
-    owners: OwnerTotals
+    owner_images: FloatArray
+    owner_words: SparseRows
+    owner_dense: FloatArray
 
 
 def outside_of(evidence: Evidence) -> IntArray:
@@ -129,24 +122,11 @@ def add_up(
     collection: Collection, evidence: Evidence, trusted: SparseRows, *, engine: Engine
 ) -> Sums:
     """Add up all images in one pass; ``trusted`` are their tags, as far as they are believed."""
-    n_known, n_dense = evidence.n_sparse, evidence.n_dense
-    gram = np.zeros((n_known + n_dense, n_known + n_dense))
-    cross = np.zeros((len(gram), len(outside_of(evidence))))
-    columns, tags, given = (np.zeros(n) for n in (len(gram), evidence.n_tags, evidence.n_tags))
-    gathered = _Gathered.of(collection.n_owners, evidence)
-    for part in engine.map(add_up_images, collection.blocks(), collection, evidence, trusted):
-        columns += part.columns
-        tags += part.tags
-        given += part.given
-        gram[:n_known, :n_known] += part.known_gram.toarray()
-        gram[:n_known, n_known:] += part.mixed_gram
-        gram[n_known:, n_known:] += part.dense_gram
-        cross[:n_known] += part.known_cross.toarray()
-        cross[n_known:] += part.dense_cross
-        gathered.take(part)
-    gram[n_known:, :n_known] = gram[:n_known, n_known:].T
-    count = float(collection.n_images)
-    return Sums(count, columns, tags, given, gram, cross, gathered.totals())
+    start = _Totals.of(collection.n_owners, evidence, engine=engine)
+    shared = collection, evidence, trusted
+    total = engine.fold(add_up_images, collection.blocks(), start, *shared)
+    tags = sums_by_owner(trusted, collection.owner, collection.n_owners, engine.room)
+    return total.sums(collection.n_images, tags)
 
 
 def add_up_images(
@@ -167,12 +147,6 @@ def part_of(rows: Rows, tags: SparseRows, evidence: Evidence, nobody: int) -> Pa
     images = np.flatnonzero(rows.owner < nobody)
     owner, place = np.unique(rows.owner[images], return_inverse=True)
     whose = sparse.csr_array((np.ones(len(images)), (place, images)), shape=(len(owner), len(rows)))
-    owners = OwnerTotals(
-        np.bincount(place, minlength=len(owner)).astype(np.float64),
-        sparse.csr_array(whose @ tags),
-        sparse.csr_array(whose @ words),
-        np.asarray(whose @ dense),
-    )
     return Part(
         np.concatenate([_column_sums(known), dense.sum(axis=0, dtype=np.float64)]),
         _column_sums(tags),
@@ -183,93 +157,95 @@ def part_of(rows: Rows, tags: SparseRows, evidence: Evidence, nobody: int) -> Pa
         sparse.csr_array(turned @ rest),
         np.ascontiguousarray((rest.T @ dense).T),
         owner,
-        owners,
+        np.bincount(place, minlength=len(owner)).astype(np.float64),
+        sparse.csr_array(whose @ words),
+        np.asarray(whose @ dense),
     )
 
 
-def normal_equations(sums: Sums, evidence: Evidence, owner_variance: float) -> Normal:
-    """Centre the sums and take the owners' effects out."""
-    mean, share = sums.columns / sums.count, sums.tags / sums.count
-    outside = outside_of(evidence)
-    gram = sums.gram - np.multiply.outer(sums.count * mean, mean)
-    cross = sums.cross - np.multiply.outer(sums.count * mean, share[outside])
-    if owner_variance > 0 and len(sums.owners):
-        owners = sums.owners
-        weight = np.sqrt(owner_variance / (1.0 + owner_variance * owners.images))
-        known = evidence.known(owners.tags, owners.words)
-        _take_out_owners(
-            gram, cross, known, owners.tags[:, outside], owners, weight, mean, share[outside]
-        )
-    return Normal(gram, cross, mean, share)
-
-
-def _take_out_owners(
-    gram: FloatArray,
-    cross: FloatArray,
-    known: SparseRows,
-    rest: SparseRows,
-    owners: OwnerTotals,
-    weight: FloatArray,
-    mean: FloatArray,
-    share: FloatArray,
-) -> None:
-    """Subtract the weighted products of the owners' centred sums, in place.
-
-    Centring turns s s' into (s - n m)(s - n m)', s being an owner's sums and n their images.
-    """
-    n = known.shape[1]
-    scaled = sparse.diags_array(weight)
-    turned = sparse.csr_array((scaled @ known).T)
-    dense = weight[:, None] * owners.dense
-    mixed = np.asarray(turned @ dense)
-    gram[:n, :n] -= (turned @ (scaled @ known)).toarray()
-    gram[:n, n:] -= mixed
-    gram[n:, :n] -= mixed.T
-    gram[n:, n:] -= dense.T @ dense
-    cross[:n] -= (turned @ (scaled @ rest)).toarray()
-    cross[n:] -= np.asarray((scaled @ rest).T @ dense).T
-    counted = weight**2 * owners.images
-    column = np.concatenate([known.T @ counted, owners.dense.T @ counted])
-    size = float(counted @ owners.images)
-    gram += np.multiply.outer(column, mean) + np.multiply.outer(mean, column - size * mean)
-    cross += np.multiply.outer(column, share) + np.multiply.outer(mean, rest.T @ counted)
-    cross -= size * np.multiply.outer(mean, share)
-
-
 @dataclass(frozen=True, eq=False)
-class _Gathered:
-    """Owners' totals while they come in."""
+class _Totals:
+    """The sums while they come in."""
 
-    images: FloatArray
-    dense: FloatArray
-    tags: list[SparseRows]
-    words: list[SparseRows]
+    columns: FloatArray
+    tags: FloatArray
+    given: FloatArray
+    gram: FloatArray
+    cross: FloatArray
+    n_known: int
+    owner_images: FloatArray
+    owner_dense: FloatArray
+    owner_words: list[SparseRows]
 
     @classmethod
-    def of(cls, n_owners: int, evidence: Evidence) -> "_Gathered":
+    def of(cls, n_owners: int, evidence: Evidence, *, engine: Engine) -> "_Totals":
         """Start with nothing."""
+        n_columns = evidence.n_sparse + evidence.n_dense
         return cls(
+            np.zeros(n_columns),
+            np.zeros(evidence.n_tags),
+            np.zeros(evidence.n_tags),
+            np.zeros((n_columns, n_columns)),
+            np.zeros((n_columns, len(outside_of(evidence)))),
+            evidence.n_sparse,
             np.zeros(n_owners),
-            np.zeros((n_owners, evidence.n_dense), dtype=np.float32),
-            [sparse.csr_array((n_owners, evidence.n_tags))],
+            engine.room((n_owners, evidence.n_dense), np.float32),
             [sparse.csr_array((n_owners, len(evidence.words)))],
         )
 
     def take(self, part: Part) -> None:
         """Add a block's."""
-        self.images[part.owner] += part.owners.images
-        self.dense[part.owner] += part.owners.dense
-        for parts, added in ((self.tags, part.owners.tags), (self.words, part.owners.words)):
-            parts.append(_spread(added, part.owner, len(self.images)))
-            if len(parts) > 16:
-                parts[:] = [_summed(parts)]
+        n = self.n_known
+        for total, more in (
+            (self.columns, part.columns),
+            (self.tags, part.tags),
+            (self.given, part.given),
+            (self.gram[:n, n:], part.mixed_gram),
+            (self.gram[n:, n:], part.dense_gram),
+            (self.cross[n:], part.dense_cross),
+        ):
+            total += more
+        add_sparse(self.gram, part.known_gram)
+        add_sparse(self.cross, part.known_cross)
+        self.owner_images[part.owner] += part.owner_images
+        self.owner_dense[part.owner] += part.owner_dense
+        words = self.owner_words
+        words.append(_spread(part.owner_words, part.owner, len(self.owner_images)))
+        if len(words) > MOST_PARTS:
+            words[:] = [_summed(words)]
 
-    def totals(self) -> OwnerTotals:
-        """Return what came in."""
-        return OwnerTotals(self.images, _summed(self.tags), _summed(self.words), self.dense)
+    def sums(self, n_images: int, owner_tags: SparseRows) -> Sums:
+        """Return what came in, and what was summed by owner apart."""
+        n = self.n_known
+        self.gram[n:, :n] = self.gram[:n, n:].T
+        owners = OwnerTotals(
+            self.owner_images, owner_tags, _summed(self.owner_words), self.owner_dense
+        )
+        products = self.columns, self.tags, self.given, self.gram, self.cross
+        return Sums(float(n_images), *products, owners)
 
 
-def _padded(matrix: SparseRows, more: int) -> SparseRows:
+def sums_by_owner(
+    matrix: SparseRows, owner: IntArray, n_owners: int, room: Room = np.zeros
+) -> SparseRows:
+    """Return owners x columns: the sum over the rows of each owner's images, float64."""
+    found = GrowingRows(matrix.shape[1], n_owners, matrix.nnz, np.float64, room)
+    for owners, images in ByOwner.of(owner, n_owners).chunks():
+        place = owner[images] - owners.start, np.arange(len(images))
+        shape = owners.stop - owners.start, len(images)
+        whose = sparse.csr_array((np.ones(len(images)), place), shape=shape)
+        part = sparse.csr_array(whose @ matrix[images])
+        part.sort_indices()
+        found.take(part)
+    return found.rows()
+
+
+def add_sparse(total: FloatArray, part: SparseRows) -> None:
+    """Add a sparse matrix to the corner of a dense one; its entries are in different places."""
+    total[row_number_of_entries(part), part.indices] += part.data
+
+
+def padded(matrix: SparseRows, more: int) -> SparseRows:
     """Return the matrix with empty rows at the end."""
     indptr = np.pad(matrix.indptr, (0, more), mode="edge")
     shape = (matrix.shape[0] + more, matrix.shape[1])

@@ -27,14 +27,11 @@ from sugartag.methods.sugar_plus.images import (
     positions_of,
     rows_at,
 )
+from sugartag.methods.sugar_plus.in_short import InShort, describe_images
 from sugartag.methods.sugar_plus.learning import GivenTags, judge_given_tags, tags_as_given
-from sugartag.methods.sugar_plus.look_alikes import (
-    InShort,
-    LookAlikes,
-    describe_images,
-    remembering,
-)
+from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.method import SugarPlus
+from sugartag.methods.sugar_plus.remembered import remembering
 from sugartag.methods.sugar_plus.sums import Sums, add_up
 
 SAME_LOOKS = 1e-3
