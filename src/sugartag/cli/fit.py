@@ -2,13 +2,18 @@
 
 import shlex
 import time
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, cast
 
 import click
 from click.core import ParameterSource
 
 from sugartag.cli.engines import EngineChoice, engine_options
+from sugartag.cli.memory import kept_within, max_memory_option
 from sugartag.cli.options import FOLDER, overwrite_option, parsed_settings, seed_option
+from sugartag.cli.resuming import Checkpoints, kept_work, resume_options, sha256_in_short
+from sugartag.storage.arrays import MANIFEST
 
 NOT_WITH_UPDATE = {"name": "--method", "settings": "--set", "seed": "--seed"}
 """A model keeps its own."""
@@ -22,7 +27,9 @@ NOT_WITH_UPDATE = {"name": "--method", "settings": "--set", "seed": "--seed"}
 @seed_option
 @click.option("--update", "model", type=FOLDER, help="Add to this model; do not fit anew.")
 @click.option("--corrections", type=FOLDER, help="Changes that somebody accepted or rejected.")
+@max_memory_option
 @engine_options
+@resume_options
 @overwrite_option
 def command(
     collection: Path,
@@ -32,7 +39,9 @@ def command(
     seed: int,
     model: Path | None,
     corrections: Path | None,
+    max_memory: int | None,
     choice: EngineChoice,
+    checkpoints: Checkpoints,
     overwrite: bool,
 ) -> None:
     """Learn from COLLECTION and write the fitted model to a folder.
@@ -43,6 +52,8 @@ def command(
     With --update the images of COLLECTION, with their owners and tags, are added to a model of
     sugar-plus, in a fraction of the time; with --corrections, what was decided about changes that
     it proposed for them.
+
+    A run that was killed goes on where it was if the same command is given with --resume.
 
     \b
     Example:
@@ -56,9 +67,21 @@ def command(
     check_target(out, overwrite=overwrite)
     if model is not None:
         _check_nothing_is_set()
-        said = _update(model, collection, corrections, out, choice, overwrite=overwrite)
+        said = _update(
+            model, collection, corrections, out, choice, checkpoints, overwrite=overwrite
+        )
     else:
-        said = _fit(collection, out, name, settings, seed, choice, overwrite=overwrite)
+        said = _fit(
+            collection,
+            out,
+            name,
+            settings,
+            seed,
+            max_memory,
+            choice,
+            checkpoints,
+            overwrite=overwrite,
+        )
     following = ["sugartag", "suggest", str(out), str(collection), "--out", "changes.csv"]
     click.echo(f"{said}: {out}\nnext: {shlex.join(following)}")
 
@@ -69,22 +92,30 @@ def _fit(
     name: str | None,
     settings: tuple[str, ...],
     seed: int,
+    max_memory: int | None,
     choice: EngineChoice,
+    checkpoints: Checkpoints,
     *,
     overwrite: bool,
 ) -> str:
-    from sugartag.cli.progress import ProgressDisplay
     from sugartag.collection import open_collection
     from sugartag.fitting import DEFAULT_METHOD, fit_model
     from sugartag.methods.registry import make_method
     from sugartag.model_folder import save_model
 
     method = make_method(name or DEFAULT_METHOD, parsed_settings(settings))
-    opened = open_collection(collection)
+    opened = kept_within(max_memory, method, open_collection(collection), choice)
     began = time.perf_counter()
-    with ProgressDisplay() as progress, choice.opened(progress) as engine:
+    run = {
+        "collection": sha256_in_short(collection / MANIFEST),
+        "method": method.name,
+        "seed": str(seed),
+        "blocks": str(len(opened.blocks())),
+        **{name: str(value) for name, value in asdict(cast("Any", method)).items()},
+    }
+    with kept_work(out, run, choice, checkpoints) as engine:
         model = fit_model(method, opened, engine=engine, seed=seed)
-    save_model(model, out, overwrite=overwrite)
+        save_model(model, out, overwrite=overwrite)
     return (
         f"fitted {method.name} on {opened.n_images:,} images and {opened.n_tags:,} tags in "
         f"{time.perf_counter() - began:.1f} s"
@@ -97,11 +128,11 @@ def _update(
     corrections: Path | None,
     out: Path,
     choice: EngineChoice,
+    checkpoints: Checkpoints,
     *,
     overwrite: bool,
 ) -> str:
     from sugartag.changes.files import read_decisions
-    from sugartag.cli.progress import ProgressDisplay
     from sugartag.collection import open_collection
     from sugartag.fitting import update_model
     from sugartag.model_folder import load_model, save_model
@@ -109,9 +140,14 @@ def _update(
     loaded, opened = load_model(model), open_collection(collection)
     decisions = [] if corrections is None else read_decisions(corrections)
     began = time.perf_counter()
-    with ProgressDisplay() as progress, choice.opened(progress) as engine:
+    run = {
+        "collection": sha256_in_short(collection / MANIFEST),
+        "model": loaded.run_id,
+        "corrections": "none" if corrections is None else sha256_in_short(corrections),
+    }
+    with kept_work(out, run, choice, checkpoints) as engine:
         more = update_model(loaded, opened, decisions, engine=engine)
-    save_model(more, out, overwrite=overwrite)
+        save_model(more, out, overwrite=overwrite)
     new = len(more.catalogue.ids) - len(loaded.catalogue.ids)
     return (
         f"updated {model} with {opened.n_images:,} images ({new:,} of them new) and "

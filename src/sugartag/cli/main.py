@@ -12,6 +12,7 @@ from sugartag.errors import SugartagError
 COMMANDS = {
     "demo": "demo",
     "import": "import_table",
+    "estimate": "estimate",
     "fit": "fit",
     "suggest": "suggest",
     "evaluate": "evaluate",
@@ -19,6 +20,7 @@ COMMANDS = {
     "methods": "methods",
     "doctor": "doctor",
     "reproduce": "reproduce",
+    "bench": "bench",
 }
 """Command name to module in this package; each module has one click command, ``command``."""
 

@@ -93,6 +93,8 @@ class Collection:
     """The folder that image paths start from."""
     reference_images: int | None = field(default=None, repr=False)
     """Images of the collection that positions refer to; None for this collection itself."""
+    rows_at_once: int = field(default=8192, repr=False)
+    """Images of a block, where whoever asks for blocks does not say: fewer take less memory."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -141,9 +143,9 @@ class Collection:
                 "import it with --features X.npy"
             )
 
-    def blocks(self, rows_per_block: int = 8192) -> tuple[Block, ...]:
+    def blocks(self, rows_per_block: int | None = None) -> tuple[Block, ...]:
         """Cut the images into blocks for an engine."""
-        return row_blocks(self.n_images, rows_per_block)
+        return row_blocks(self.n_images, rows_per_block or self.rows_at_once)
 
     def rows(self, block: Block) -> Rows:
         """Read the images of one block."""

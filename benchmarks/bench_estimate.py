@@ -1,0 +1,147 @@
+"""How far ``sugartag estimate`` is off: time, memory and disk of fits that it was not made from.
+
+Plants collections of sizes that the calibration did not see, estimates a fit of each, fits it in a
+process of its own, and writes both beside each other; also into docs/estimate.md, which ``--page``
+alone does from the result file.
+"""
+
+import argparse
+import json
+import re
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from measured_fit import measured
+from sugartag.costs import Rates, Size, estimate_fit
+from sugartag.costs.advice import in_bytes, in_seconds
+from sugartag.costs.calibration import shipped_calibration
+from sugartag.costs.estimate import COUNTED_WITHIN, ITERATED_WITHIN
+from sugartag.evaluation.cost import machine
+from sugartag.methods.registry import make_method
+
+WORLDS = (
+    {"n_images": 10_000, "n_tags": 1_000, "n_owners": 1_000, "n_features": 256},
+    {"n_images": 25_000, "n_tags": 2_000, "n_owners": 2_500, "n_features": 128},
+    {"n_images": 80_000, "n_tags": 1_200, "n_owners": 8_000, "n_features": 192},
+)
+SMALL_WORLDS = ({"n_images": 4_000, "n_tags": 500, "n_owners": 400, "n_features": 96},)
+METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("sugar-plus", {}),
+    ("sugar-tc", {}),
+    ("sugar-tc", {"solver": "exact", "scoring": "reconstruction"}),
+    ("tag-vote", {}),
+)
+MEASURES = {"seconds": "fit_seconds", "bytes": "fit_peak_bytes", "model_bytes": "model_bytes"}
+
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "estimate.json"
+PAGE = ROOT / "docs" / "estimate.md"
+TABLE = re.compile(r"(<!-- begin: benchmarks/bench_estimate.py -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    """Estimate, fit, compare, and write the result file."""
+    asked = _arguments()
+    if asked.page:
+        write_page(asked.out)
+        return
+    chosen = [pair for pair in METHODS if not asked.methods or pair[0] in asked.methods]
+    worlds = SMALL_WORLDS if asked.small else WORLDS
+    runs = [compared(*pair, world, asked.small) for world in worlds for pair in chosen]
+    worst = {key: max(run[key]["off_by"] for run in runs) for key in MEASURES}
+    result = {
+        "benchmark": "estimate",
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+        "claimed_within": COUNTED_WITHIN,
+        "by_processor_time": asked.small,
+        "worst": worst,
+        "runs": runs,
+    }
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"off by a factor of {worst} at most: {asked.out}")
+    if asked.out == RESULTS:
+        write_page(asked.out)
+
+
+def compared(
+    name: str, settings: dict[str, Any], world: dict[str, Any], by_processor: bool
+) -> dict[str, Any]:
+    """Return what a fit took, what was estimated, and by what factor that is off."""
+    run = measured(name, settings, world, suggest=False, by_processor=by_processor)
+    size = Size(**{field.name: run["size"][field.name] for field in fields(Size)})
+    made = estimate_fit(
+        make_method(name, settings), size, Rates(**run["rates"]), shipped_calibration()
+    )
+    found: dict[str, Any] = {"method": name, "settings": settings, "world": world}
+    for key, of_run in MEASURES.items():
+        estimated, took = float(getattr(made, key)), float(run[of_run])
+        found[key] = {
+            "estimated": float(f"{estimated:.4g}"),
+            "measured": float(f"{took:.4g}"),
+            "off_by": round(max(estimated / took, took / estimated), 3),
+        }
+    found["stages"] = {
+        stage.name: {
+            "estimated": round(stage.seconds, 3),
+            "measured": round(run["stage_seconds"].get(stage.name, 0.0), 3),
+        }
+        for stage in made.stages
+    }
+    print(f"{name} {settings} {world}: {[found[key] for key in MEASURES]}", flush=True)
+    return found
+
+
+def write_page(results: Path) -> None:
+    """Put the numbers of a result file into the page."""
+    document = json.loads(results.read_text(encoding="utf-8"))
+    PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), document), encoding="utf-8")
+    print(f"written: {PAGE}")
+
+
+def refreshed(text: str, document: dict[str, Any]) -> str:
+    """Return the page with the table of a result file."""
+    return TABLE.sub(lambda found: f"{found[1]}\n{table(document)}\n\n{found[2]}", text)
+
+
+def table(document: dict[str, Any]) -> str:
+    """Return what was estimated and measured, and on what."""
+    lines = [
+        "| method | images | tags | time | off by | memory | off by | model | off by |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for run in document["runs"]:
+        world = run["world"]
+        name = " ".join([run["method"], *(f"{k}={v}" for k, v in run["settings"].items())])
+        cells = [name, f"{world['n_images']:,}", f"{world['n_tags']:,}"]
+        for key in MEASURES:
+            told = in_seconds if key == "seconds" else in_bytes
+            cells += [told(run[key]["measured"]), f"{run[key]['off_by']:.2f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    worst, computer = document["worst"], document["machine"]
+    lines += [
+        "",
+        f"At worst, time is off by a factor of {worst['seconds']:.2f}, memory by "
+        f"{worst['bytes']:.2f} and disk by {worst['model_bytes']:.2f}; {COUNTED_WITHIN:g} is what "
+        f"is claimed, and {ITERATED_WITHIN:g} for the time of solvers that "
+        f"iterate. Measured on {computer['cpu']}, {computer['cores']} cores, {document['date']}"
+        + (", one thread, in processor time." if document["by_processor_time"] else "."),
+    ]
+    return "\n".join(lines)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="Measure nothing; write the page.")
+    parser.add_argument("--methods", nargs="*")
+    parser.add_argument("--small", action="store_true", help="A small world, by processor time.")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""``sugartag estimate`` answers before anything runs; ``fit --max-memory`` keeps its limit."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from planted import planted_collection
+from sugartag.cli import memory
+from sugartag.cli.amounts import memory_amount
+from sugartag.cli.engines import EngineChoice
+from sugartag.cli.main import main
+from sugartag.collection.store import save_collection
+from sugartag.collection.synthetic import medium
+from sugartag.costs import size, system
+from sugartag.costs.advice import FEWEST_ROWS, Plan
+from sugartag.costs.calibration import shipped_calibration
+from sugartag.costs.estimate import USUAL_ROWS
+from sugartag.costs.size import imagined_size
+from sugartag.methods.registry import make_method
+from sugartag.model_folder import load_model
+
+LIMITS = {"sugar-plus": 640, "tag-vote": 480}
+"""MiB in which a world of 20,000 images is fitted: little more than what is refused."""
+SETTINGS = {"sugar-plus": ("--set", "anchors=200"), "tag-vote": ()}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refused(*arguments: object) -> str:
+    """Return the one line that a command ends with which is not done."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("sugartag: ")
+    return line
+
+
+@pytest.fixture
+def photos(tmp_path) -> Path:
+    save_collection(planted_collection(), tmp_path / "photos")
+    return tmp_path / "photos"
+
+
+def test_a_collection_is_estimated_by_stage(photos):
+    told = done("estimate", photos)
+
+    assert told.startswith("sugar-plus on 600 images")
+    for word in ("adding up", "solving", "memory", "disk", "suggest", "measured"):
+        assert word in told
+
+
+def test_the_estimate_is_json_if_so_asked(photos):
+    told = json.loads(done("estimate", photos, "--method", "tag-vote", "--json"))
+
+    assert told["size"]["images"] == 600
+    assert told["rates"]["product32_one"] > 0
+    assert sum(stage["seconds"] for stage in told["stages"]) == pytest.approx(
+        told["seconds"], rel=0.01
+    )
+
+
+def test_nothing_is_written_by_an_estimate(photos):
+    before = sorted(photos.parent.rglob("*"))
+
+    done("estimate", photos)
+
+    assert sorted(photos.parent.rglob("*")) == before
+
+
+def test_a_collection_that_is_not_there_is_estimated_for_many_workers():
+    told = done("estimate", "--images", "1e9", "--tags", "2e5", "--workers", "64")
+
+    assert "1,000,000,000 images, 200,000 tags" in told
+    assert "by 64 processes" in told
+    assert "network" in told
+    assert "a worker" in told
+    assert "takes long" in told
+
+
+def test_settings_count():
+    of = ("estimate", "--images", "1e6", "--tags", "2e4", "--json")
+    many, few = (json.loads(done(*of, *more)) for more in ((), ("--set", "max_predictors=500")))
+
+    assert few["bytes"] < many["bytes"]
+
+
+def test_what_does_not_fit_is_said_with_advice():
+    told = done("estimate", "--images", "1e6", "--tags", "2e4", "--max-memory", "1G")
+
+    (line,) = [line for line in told.splitlines() if line.startswith("does not fit")]
+    assert "1 GiB may be used" in line
+    assert "try --" in line or "allow" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ((), "name a COLLECTION, or give --images and --tags"),
+        (("--images", "1e6"), "--images and --tags"),
+        (("--images", "many", "--tags", "5"), "'many' is no whole number"),
+        (("--images", "0", "--tags", "5"), "from 1 on"),
+        (("--images", "1.5", "--tags", "5"), "'1.5' is no whole number"),
+        (("--images", "1e6", "--tags", "5", "--max-memory", "lots"), "no amount of memory"),
+        (("--images", "1e6", "--tags", "5", "--max-memory", "0G"), "no amount of memory"),
+        (("--images", "1e6", "--tags", "5", "--method", "magic"), "no method 'magic'"),
+        (("--images", "1e6", "--tags", "5", "--workers", "0"), "from 1 on"),
+        (("not-there",), "not-there"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(arguments, named):
+    assert named in refused("estimate", *arguments)
+
+
+def test_a_collection_that_is_there_has_its_own_size(photos):
+    assert "--images does not go with" in refused("estimate", photos, "--images", "5")
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("4G", 4 << 30),
+        ("512M", 512 << 20),
+        ("4GiB", 4 << 30),
+        ("1.5gb", 3 << 29),
+        ("1000", 1000),
+        ("2 t", 2 << 40),
+    ],
+)
+def test_memory_may_be_written_in_many_ways(text, amount):
+    assert memory_amount(text) == amount
+
+
+def test_a_fit_that_cannot_fit_is_refused_before_anything_is_written(photos, tmp_path):
+    line = refused("fit", photos, "--out", tmp_path / "model", "--max-memory", "50M")
+
+    assert "sugar-plus needs about" in line
+    assert "may use 50 MiB" in line
+    assert "allow" in line
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_fit_that_fits_gives_the_same_model(photos, tmp_path):
+    done("fit", photos, "--out", tmp_path / "a", "--method", "linear-probe")
+    done("fit", photos, "--out", tmp_path / "b", "--method", "linear-probe", "--max-memory", "64G")
+
+    assert load_model(tmp_path / "a").run_id == load_model(tmp_path / "b").run_id
+
+
+def test_a_limit_is_kept_by_smaller_blocks(monkeypatch):
+    large = imagined_size(100_000, 500)
+    monkeypatch.setattr(size, "size_of", lambda collection: large)
+    collection, method = planted_collection(), make_method("linear-probe")
+    plan = Plan(method, large, shipped_calibration(), workers=1)
+    limit = int(plan.needed(USUAL_ROWS) + plan.needed(FEWEST_ROWS)) // 2
+
+    kept = memory.kept_within(limit, method, collection, EngineChoice(workers=1))
+
+    assert FEWEST_ROWS <= kept.rows_at_once < collection.rows_at_once
+    assert plan.needed(kept.rows_at_once) <= limit
+
+
+def test_scarce_memory_is_warned_of_and_nothing_is_refused(photos, tmp_path, monkeypatch):
+    monkeypatch.setattr(system, "available_memory", lambda: 10 << 20)
+
+    result = run("fit", photos, "--out", tmp_path / "model", "--method", "tag-prior")
+
+    assert result.exit_code == 0
+    assert "of memory, and 10 MiB are free" in result.stderr
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_fit_keeps_the_memory_it_is_told_to(name, tmp_path):
+    if not Path("/proc/self/status").exists():
+        pytest.skip("only Linux tells the anonymous memory of a process")
+    world = replace(medium(), n_images=20_000, n_tags=500, n_topics=16, n_features=64)
+    world.write(tmp_path / "world", 0)
+    command = [sys.executable, "-m", "sugartag", "fit", str(tmp_path / "world")]
+    command += ["--out", str(tmp_path / "model"), "--method", name]
+    command += ["--max-memory", f"{LIMITS[name]}M", *SETTINGS[name]]
+
+    peak = peak_anonymous_mib(command)
+
+    assert peak <= LIMITS[name]
+    assert (tmp_path / "model" / "manifest.json").exists()
+
+
+def peak_anonymous_mib(command: list[str]) -> float:
+    """Run a command and return the most anonymous memory that it was seen to hold."""
+    threads = {"OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **threads}
+    )
+    status, peak = Path(f"/proc/{process.pid}/status"), 0.0
+    while process.poll() is None:
+        for line in status.read_text(encoding="ascii").splitlines():
+            if line.startswith("RssAnon:"):
+                peak = max(peak, int(line.split()[1]) / 1024)
+        time.sleep(0.01)
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.returncode == 0, process.stderr.read().decode()
+    return peak

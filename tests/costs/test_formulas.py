@@ -1,0 +1,172 @@
+"""Estimates follow the sizes as the work does."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from sugartag.costs.advice import NOMINAL
+from sugartag.costs.calibration import Calibration, shipped_calibration
+from sugartag.costs.estimate import Estimate, estimate_fit
+from sugartag.costs.families import Job, every_so_many, is_counted
+from sugartag.costs.size import Size, imagined_size
+from sugartag.costs.work import FIXED_CALLS
+from sugartag.errors import SettingsError
+from sugartag.methods.registry import METHODS, make_method
+
+COUNTED = [name for name in METHODS if is_counted(make_method(name))]
+MANY_CORES = replace(NOMINAL, cores=8)
+
+
+def size(images: int = 1_000_000, tags: int = 2_000, **other: float) -> Size:
+    return replace(imagined_size(images, tags, owners=50_000, features=128), **other)
+
+
+def estimate(
+    name: str, of: Size, settings: dict[str, object] | None = None, **how: int
+) -> Estimate:
+    method = make_method(name, settings or {})
+    return estimate_fit(method, of, MANY_CORES, Calibration(), **how)
+
+
+def stage_seconds(made: Estimate, name: str) -> float:
+    (found,) = [stage.seconds for stage in made.stages if stage.name == name]
+    return found - FIXED_CALLS / MANY_CORES.calls
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_an_estimate_that_is_json(name):
+    made = estimate(name, size())
+
+    told = json.loads(json.dumps(made.as_json()))
+
+    assert told["method"] == name
+    assert told["seconds"] > 0
+    assert told["bytes"] > 0
+    assert told["model_bytes"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"), [("sugar-plus", "adding up"), ("sugar-tc", "projecting")]
+)
+def test_twice_the_images_take_twice_the_time_of_a_pass(name, stage):
+    one, two = estimate(name, size(1_000_000)), estimate(name, size(2_000_000))
+
+    assert stage_seconds(two, stage) == pytest.approx(2 * stage_seconds(one, stage), rel=0.1)
+
+
+def test_votes_for_all_images_take_four_times_as_long_for_twice_the_images():
+    exact = {"search": "exact"}
+    one, two = (estimate("tag-vote", size(n), exact) for n in (1_000_000, 2_000_000))
+
+    assert two.suggest.seconds == pytest.approx(4 * one.suggest.seconds, rel=0.1)
+
+
+def test_the_regression_is_as_long_however_many_images_there_are():
+    one, two = (estimate("sugar-plus", size(n, owners=1_000)) for n in (1_000_000, 2_000_000))
+
+    assert stage_seconds(two, "solving") == pytest.approx(stage_seconds(one, "solving"))
+
+
+def test_a_tensor_of_twice_the_tags_takes_twice_the_memory():
+    one, two = (estimate("sugar-tc", size(tags=tags)) for tags in (20_000, 40_000))
+    base = Calibration().base_bytes
+
+    assert two.bytes - base == pytest.approx(2 * (one.bytes - base), rel=0.2)
+
+
+def test_the_exact_solver_is_faster_than_the_papers():
+    paper = estimate("sugar-tc", size(100_000))
+    exact = estimate("sugar-tc", size(100_000), {"solver": "exact"})
+
+    assert stage_seconds(exact, "completing") < stage_seconds(paper, "completing")
+
+
+def test_fewer_predictors_take_less_memory_time_and_disk():
+    many, few = (
+        estimate("sugar-plus", size(tags=20_000), {"max_predictors": count})
+        for count in (4_000, 1_000)
+    )
+
+    assert few.bytes < many.bytes
+    assert few.seconds < many.seconds
+    assert few.model_bytes < many.model_bytes
+
+
+def test_workers_share_the_passes_and_leave_the_rest():
+    one, many = (estimate("sugar-plus", size(), workers=n, apart=True) for n in (1, 64))
+
+    assert many.seconds < one.seconds / 4
+    assert many.seconds > many.serial_seconds
+    assert many.serial_seconds == pytest.approx(one.serial_seconds)
+    assert many.sent_bytes > one.sent_bytes > 0
+
+
+def test_threads_of_one_process_send_nothing():
+    assert estimate("sugar-plus", size(), workers=4).sent_bytes == 0
+
+
+def test_threads_beyond_the_cores_make_nothing_faster():
+    assert estimate("sugar-plus", size(), workers=99).seconds == pytest.approx(
+        estimate("sugar-plus", size(), workers=8).seconds
+    )
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_smaller_blocks_never_take_more_memory(name):
+    usual, small = (estimate(name, size(), rows=rows) for rows in (8_192, 512))
+
+    assert small.bytes <= usual.bytes
+
+
+def test_a_method_that_gives_chances_is_fitted_once_and_others_twice():
+    plus, vote = (
+        Job(make_method(name), size(), 8_192, Calibration()) for name in ("sugar-plus", "tag-vote")
+    )
+
+    assert "calibrating" not in [stage.name for stage in plus.fit_stages()]
+    assert {stage.name: stage.n_passes for stage in vote.fit_stages()}["fitting"] == 2
+
+
+def test_what_was_calibrated_multiplies_what_was_counted():
+    twice = Calibration(seconds={"sugar-plus": {"solving": 2.0}}, disk={"sugar-plus": 3.0})
+    method = make_method("sugar-plus")
+
+    plain = estimate_fit(method, size(), MANY_CORES, Calibration())
+    more = estimate_fit(method, size(), MANY_CORES, twice)
+
+    assert stage_seconds(more, "solving") == pytest.approx(2 * stage_seconds(plain, "solving"))
+    assert more.model_bytes == pytest.approx(3 * plain.model_bytes)
+
+
+def test_the_shipped_constants_know_every_method():
+    shipped = shipped_calibration()
+
+    assert set(shipped.seconds) == {
+        "sugar-plus",
+        "sugar-tc",
+        "tag-vote",
+        "linear-probe",
+        "tag-prior",
+    }
+    for name in METHODS:
+        assert is_counted(make_method(name)) or name in shipped.rough
+
+
+def test_rough_estimates_say_that_they_are():
+    rough, iterated, counted = (
+        estimate(name, size()).within for name in ("mrtf", "sugar-tc", "sugar-plus")
+    )
+
+    assert rough > iterated > counted
+
+
+def test_blocks_are_skipped_evenly_where_some_images_are_scored():
+    assert every_so_many(9_000, 10_000) == 9_000
+    assert every_so_many(25_000, 10_000) == pytest.approx(25_000 / 3)
+
+
+@pytest.mark.parametrize(("field", "value"), [("images", 0), ("tags", 0), ("features", -1)])
+def test_an_impossible_size_is_named(field, value):
+    with pytest.raises(SettingsError, match=field):
+        replace(size(), **{field: value})
