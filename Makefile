@@ -25,10 +25,14 @@ lint: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/installed
-	$(BIN)/python benchmarks/bench_solvers.py --out benchmarks/results/solvers.json
+# With the extras of the tests: one of the searches that are measured is one of them.
+bench: $(VENV)/installed-for-tests
+	$(BIN)/sugartag bench paper-size --out benchmarks/results/bench-paper-size.json
+	$(BIN)/sugartag bench scaling --methods sugar-plus,sugar-tc --out benchmarks/results/bench-scaling.json
+	$(BIN)/sugartag bench solvers --out benchmarks/results/bench-solvers.json
+	$(BIN)/sugartag bench scoring --out benchmarks/results/bench-scoring.json
+	$(BIN)/python benchmarks/performance_page.py
 	$(BIN)/python benchmarks/bench_all_methods.py --out benchmarks/results/all-methods-20000.json
-	$(BIN)/python benchmarks/bench_memory.py --out benchmarks/results/memory.json
 	$(BIN)/python benchmarks/bench_verdicts.py --out benchmarks/results/verdicts.json
 
 clean:

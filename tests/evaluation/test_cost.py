@@ -6,7 +6,13 @@ import time
 import numpy as np
 import pytest
 
-from sugartag.evaluation.cost import BYTES_PER_MB, Meter, machine, resident_bytes
+from sugartag.evaluation.cost import (
+    BYTES_PER_MB,
+    Meter,
+    anonymous_bytes,
+    machine,
+    resident_bytes,
+)
 
 
 def test_a_short_lived_allocation_is_in_the_peak():
@@ -20,6 +26,34 @@ def test_a_short_lived_allocation_is_in_the_peak():
 
     assert 190 < meter.peak_rss_mb - before < 230
     assert after < before + 50
+
+
+def test_the_pages_of_a_mapped_file_are_resident_and_not_anonymous(tmp_path):
+    np.save(tmp_path / "mapped.npy", np.ones(100 * BYTES_PER_MB, dtype=np.uint8))
+    resident, anonymous = resident_bytes() / BYTES_PER_MB, anonymous_bytes() / BYTES_PER_MB
+
+    with Meter() as meter:
+        mapped = np.load(tmp_path / "mapped.npy", mmap_mode="r")
+        assert mapped[::512].sum() > 0
+        time.sleep(0.1)
+
+    assert 90 < meter.peak_rss_mb - resident < 140
+    assert meter.peak_anonymous_mb - anonymous < 40
+
+
+def test_processor_time_is_that_of_work_and_not_of_waiting():
+    with Meter() as waiting:
+        time.sleep(0.3)
+    with Meter() as working:
+        while time.process_time() - working._cpu_before < 0.1:
+            pass
+
+    assert waiting.cpu_seconds < 0.2
+    assert working.cpu_seconds >= 0.1
+
+
+def test_the_memory_of_a_process_that_is_gone_is_nothing():
+    assert anonymous_bytes(2**22 + 1) == 0
 
 
 def test_an_idle_block_costs_its_time_and_no_more_memory():

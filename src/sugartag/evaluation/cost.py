@@ -1,4 +1,4 @@
-"""What a piece of work costs: wall time and peak memory, and the machine it ran on."""
+"""What a piece of work costs: time and peak memory, and the machine it ran on."""
 
 import importlib.metadata
 import os
@@ -16,6 +16,8 @@ from threadpoolctl import threadpool_info
 SECONDS_BETWEEN_SAMPLES = 0.02
 BYTES_PER_MB = 1_000_000
 _STATM = Path("/proc/self/statm")
+_PROCESSES = Path("/proc")
+_ANONYMOUS = ("RssAnon:", "RssShmem:")
 
 
 class Meter:
@@ -28,14 +30,19 @@ class Meter:
     def __init__(self) -> None:
         self.seconds = 0.0
         """Wall time from entering the block to leaving it."""
+        self.cpu_seconds = 0.0
+        """Processor time of all threads: it does not care what else the machine was doing."""
         self.peak_rss_mb = 0.0
         """The most memory the process was seen to hold, in millions of bytes."""
+        self.peak_anonymous_mb = 0.0
+        """The same without the pages of mapped files, which the system may drop at any time."""
         self._over = threading.Event()
         self._sampler = threading.Thread(target=self._sample_until_over, daemon=True)
 
     def __enter__(self) -> Self:
         self._sample()
         self._sampler.start()
+        self._cpu_before = time.process_time()
         self._started = time.perf_counter()
         return self
 
@@ -46,6 +53,7 @@ class Meter:
         trace: TracebackType | None,
     ) -> None:
         self.seconds = time.perf_counter() - self._started
+        self.cpu_seconds = time.process_time() - self._cpu_before
         self._over.set()
         self._sampler.join()
         self._sample()
@@ -56,6 +64,8 @@ class Meter:
 
     def _sample(self) -> None:
         self.peak_rss_mb = max(self.peak_rss_mb, resident_bytes() / BYTES_PER_MB)
+        anonymous = anonymous_bytes() / BYTES_PER_MB
+        self.peak_anonymous_mb = max(self.peak_anonymous_mb, anonymous)
 
 
 def resident_bytes() -> int:
@@ -65,6 +75,22 @@ def resident_bytes() -> int:
     except OSError:
         return _peak_bytes()
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def anonymous_bytes(process: int | None = None) -> int:
+    """Return the memory that a process, this one if not said, holds beside mapped files.
+
+    Where the system does not tell the two apart: of this process all it holds, of another 0.
+    """
+    place = _PROCESSES / ("self" if process is None else str(process)) / "status"
+    try:
+        lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    held = [int(line.split()[1]) * 1024 for line in lines if line.startswith(_ANONYMOUS)]
+    if not held and process is None:
+        return resident_bytes()
+    return sum(held)
 
 
 def machine() -> dict[str, Any]:

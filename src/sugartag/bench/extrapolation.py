@@ -1,0 +1,31 @@
+"""A power law through two measurements, for sizes that nobody waits for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """Seconds as a constant times a power of the images."""
+
+    points: tuple[tuple[float, float], ...]
+    """Images and seconds that were measured."""
+    exponent: float
+
+    def at(self, images: float) -> float:
+        """Return the seconds for so many images."""
+        known, seconds = self.points[-1]
+        return float(seconds * (images / known) ** self.exponent)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the law and what it was drawn through."""
+        return {"exponent": self.exponent, "points": [list(point) for point in self.points]}
+
+
+def power_law(points: Sequence[tuple[float, float]]) -> PowerLaw:
+    """Return the power law through the smallest and the largest of some points."""
+    ordered = tuple(sorted(points))
+    (few, fast), (many, slow) = ordered[0], ordered[-1]
+    return PowerLaw(ordered, math.log(slow / fast) / math.log(many / few))

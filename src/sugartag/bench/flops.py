@@ -1,0 +1,69 @@
+"""How many floating-point operations a method needs, from its formulas and the sizes at hand.
+
+Only what no other order of work could avoid is counted, a multiplication and an addition as two;
+an operation in double precision counts as two in single precision. Products with sparse rows are
+counted by their entries. Exponentials, sorting and copying are left out.
+"""
+
+from sugartag.collection.model import Collection
+from sugartag.methods.base import Fitted, Method
+from sugartag.methods.linear_probe import FittedLinearProbe
+from sugartag.methods.sugar_plus import SugarPlus
+from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
+from sugartag.methods.sugar_tc_fitted import FittedSugarTC
+from sugartag.methods.tag_vote import FittedTagVote
+
+
+def fit_flops(method: Method, fitted: Fitted, collection: Collection) -> dict[str, float] | None:
+    """Return what fitting and scoring all images needs, by part; None where nobody counted."""
+    if not isinstance(method, SugarPlus) or not isinstance(fitted, FittedSugarPlus):
+        return None
+    evidence = fitted.evidence
+    n, given = float(collection.n_images), _given(collection)
+    r, p, tags = evidence.n_dense, evidence.n_sparse, evidence.n_tags
+    rare = tags - len(evidence.predictor)
+    passes = 1 + method.trust_rounds
+    likeness = 2.0 * n * collection.n_features * len(evidence.anchors)
+    # Sums of a pass: dense x dense (symmetric, so half of it), dense x given tags, pairs of tags.
+    gram = n * r * r + 2.0 * given * r + given * given / n
+    # The inverse of the Gram matrix, and its product with the rare tags, in double precision.
+    solving = 2.0 * (float(p + r) ** 3 + 2.0 * float(p + r) ** 2 * rare)
+    return {
+        "likeness": (passes + 1) * likeness,
+        "gram": passes * gram,
+        "solving": passes * solving,
+        "scoring": n * (_judging(fitted, collection)),
+    }
+
+
+def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:
+    """Return what scoring one image needs; None for a search whose walk nobody can foresee."""
+    d, tags = collection.n_features, collection.n_tags
+    mean_given = _given(collection) / collection.n_images
+    if isinstance(fitted, FittedSugarPlus):
+        return 2.0 * d * len(fitted.evidence.anchors) + _judging(fitted, collection)
+    if isinstance(fitted, FittedSugarTC):
+        # Distances to the anchors; then the neighbours' rows, by image and by user.
+        return 2.0 * d * len(fitted.anchor_image) + 4.0 * fitted.assignment.n_neighbours * tags
+    if isinstance(fitted, FittedLinearProbe):
+        # Its weights are in double precision.
+        return 2.0 * (2.0 * d * tags)
+    if isinstance(fitted, FittedTagVote) and fitted.search == "exact":
+        return 2.0 * d * collection.n_images + fitted.neighbours * mean_given
+    return None
+
+
+def _judging(fitted: FittedSugarPlus, collection: Collection) -> float:
+    """Return what an image needs once its likeness to the anchors is known.
+
+    Its dense columns and its tags go through the weights, and through the rows of P that leave it
+    out of its own prediction; the sums of its owner do so once for all of the owner's images.
+    """
+    r, tags = fitted.evidence.n_dense, fitted.evidence.n_tags
+    mean_given = _given(collection) / collection.n_images
+    owners_per_image = collection.n_owners / collection.n_images
+    return 2.0 * (r * (1.0 + owners_per_image) + mean_given) * (tags + r)
+
+
+def _given(collection: Collection) -> float:
+    return float(sum(shard.tags.nnz for shard in collection.shards))

@@ -1,0 +1,126 @@
+"""The page of performance, made from the result files that there are."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sugartag.bench.benches import BENCHES
+from sugartag.bench.figures import memory_plot, time_plot
+from sugartag.bench.paper_section import paper_size_claims, paper_size_section
+from sugartag.bench.record import read_document
+from sugartag.bench.sections import (
+    scaling_claims,
+    scaling_section,
+    scaling_series,
+    scoring_claims,
+    scoring_section,
+    solvers_claims,
+    solvers_section,
+)
+from sugartag.bench.words import Document
+
+INTRODUCTION = """\
+# Performance
+
+What sugartag costs in time and memory, and what that is measured against. Numbers come from runs of
+`sugartag bench` ([Commands](cli.md#sugartag-bench)), but for the section on a billion images, which
+is computed and not measured. `python benchmarks/performance_page.py` makes this page from the
+result files, and a test fails when they differ.
+"""
+HOW = """\
+## How it was measured
+
+- Collections are planted: drawn at random, with owners, groups, tags and features of the sizes
+  named. They are written to a folder and mapped from there.
+- Every method runs in a process of its own. Seconds are wall time of fit and scores, without
+  starting Python and opening the collection. All images are scored in blocks and the scores are
+  thrown away.
+- *Memory* is the peak of anonymous memory, sampled fifty times a second: what the process holds
+  beside the pages of mapped files, which the system may drop when others need the room. The result
+  files also have the peak with these pages.
+- A method that meets its cap is ended. It is then run on two smaller worlds of the same shape, and
+  the time for all images is read off the power law through both. Such a number is always called
+  extrapolated, and both points stand beside it.
+- Votes are measured on a share of the images, which are scored by the votes of all; the time of
+  scoring is linear in their number.
+- The floor is the time for the floating-point operations that sugar-plus cannot avoid, at the rate
+  of large single-precision matrix products measured in the same run, and one read of the features
+  at the rate measured. `src/sugartag/bench/flops.py` has the formulas.
+- Time of the paper's solver for 450 updates is that of setting the problem up and 450 times the
+  median of the updates that were timed. Memory is that of the three tensors updates work on, in
+  single precision; a fit by this solver holds two more.
+"""
+BILLION = "## What a billion images need"
+NOT_MEASURED = (
+    "Not measured yet: `sugartag bench {name} --out benchmarks/results/bench-{name}.json`."
+)
+PLOTS = {"performance-time.svg": time_plot, "performance-memory.svg": memory_plot}
+
+CLAIMS: Mapping[str, Callable[[Document], list[str]]] = {
+    "paper-size": paper_size_claims,
+    "scaling": scaling_claims,
+    "solvers": solvers_claims,
+    "scoring": scoring_claims,
+}
+SECTIONS: Mapping[str, tuple[str, Callable[[Document], str]]] = {
+    "paper-size": ("At the paper's size", paper_size_section),
+    "scaling": ("As collections grow", scaling_section),
+    "solvers": ("The exact solver", solvers_section),
+    "scoring": ("Scoring", scoring_section),
+}
+
+
+def found_documents(results: Path) -> dict[str, dict[str, Any]]:
+    """Read the result files that there are, by benchmark."""
+    files = {name: results / f"bench-{name}.json" for name in BENCHES}
+    return {name: read_document(file) for name, file in files.items() if file.exists()}
+
+
+def render(documents: Mapping[str, Document], *, billion: str | None = None) -> str:
+    """Return the page; ``billion`` is the text about what a billion images need."""
+    parts = [INTRODUCTION, _claims(documents)]
+    for name, (title, section) in SECTIONS.items():
+        body = section(documents[name]) if name in documents else NOT_MEASURED.format(name=name)
+        parts.append(f"## {title}\n\n{body.strip()}\n")
+    parts += [_billion(billion), HOW, _machines(documents)]
+    return "\n".join(parts)
+
+
+def plots(documents: Mapping[str, Document]) -> dict[str, str]:
+    """Return the plots that the page shows, by file name."""
+    if "scaling" not in documents:
+        return {}
+    drawn = {
+        name: plot(scaling_series(documents["scaling"], value))
+        for (name, plot), value in zip(PLOTS.items(), ("seconds", "peak_anonymous_mb"), strict=True)
+    }
+    return {name: drawing for name, drawing in drawn.items() if drawing}
+
+
+def _claims(documents: Mapping[str, Document]) -> str:
+    lines = ["## Claims\n"]
+    for name, claims in CLAIMS.items():
+        told = claims(documents[name]) if name in documents else []
+        lines += [f"- {one}" for one in told or [f"*{SECTIONS[name][0]}:* not measured yet."]]
+    return "\n".join(lines) + "\n"
+
+
+def _billion(text: str | None) -> str:
+    if text is None:
+        return f"{BILLION}\n\nNot computed yet.\n"
+    body = re.sub(r"\A#+ .*\n+", "", text)
+    return f"{BILLION}\n\n{body.strip()}\n"
+
+
+def _machines(documents: Mapping[str, Document]) -> str:
+    lines = ["## The machine, and the raw numbers\n"]
+    for name, document in documents.items():
+        machine = document["machine"]
+        lines.append(
+            f"- [bench-{name}.json](../benchmarks/results/bench-{name}.json): {machine['cpu']}, "
+            f"{machine['cores']} cores, {machine['memory_mb'] / 1000:.0f} GB of memory, Python "
+            f"{machine['python']}, numpy {machine['numpy']}, sugartag {machine['sugartag']}, "
+            f"{document['date']}."
+        )
+    return "\n".join(lines if documents else [*lines, "Nothing has been measured yet."]) + "\n"

@@ -1,0 +1,48 @@
+"""What this machine can do at best: the rates that claims are measured against."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+READ_AT_ONCE = 16 << 20
+
+
+def gemm_rate(n_rows: int, n_inner: int, n_columns: int, *, seconds: float) -> dict[str, Any]:
+    """Return the rate of single-precision matrix products on all cores, the fastest of several."""
+    rng = np.random.default_rng(0)
+    left = rng.random((n_rows, n_inner), dtype=np.float32)
+    right = rng.random((n_inner, n_columns), dtype=np.float32)
+    made = np.empty((n_rows, n_columns), dtype=np.float32)
+    np.matmul(left, right, out=made)
+    times: list[float] = []
+    while not times or sum(times) < seconds:
+        began = time.perf_counter()
+        np.matmul(left, right, out=made)
+        times.append(time.perf_counter() - began)
+    flops = 2.0 * n_rows * n_inner * n_columns
+    return {
+        "sizes": [n_rows, n_inner, n_columns],
+        "products": len(times),
+        "flops_per_second": flops / min(times),
+        "median_flops_per_second": flops / float(np.median(times)),
+    }
+
+
+def read_rate(files: Sequence[Path]) -> dict[str, Any]:
+    """Return how fast files are read from first to last, from the system's cache if they are there.
+
+    They are read twice and the second time counts: that is how methods find them.
+    """
+    room = bytearray(READ_AT_ONCE)
+    seconds = n_bytes = 0.0
+    for _ in range(2):
+        began, n_bytes = time.perf_counter(), 0.0
+        for file in files:
+            with file.open("rb", buffering=0) as stream:
+                while got := stream.readinto(room):
+                    n_bytes += got
+        seconds = time.perf_counter() - began
+    return {"bytes": n_bytes, "bytes_per_second": n_bytes / max(seconds, 1e-9)}
