@@ -7,6 +7,7 @@ what an owner's other images say about each of the owner's tags is then Bayes' r
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +26,8 @@ CHANCES = (1e-4, 0.99)
 FIRST_WEIGHT = 0.002
 WEIGHTS = (1e-6, 0.2)
 ROUNDS = 30
+PAIRS_AT_ONCE = 1 << 16
+"""Pairs of owner and tag that are worked on in one step."""
 MOST_OWNERS = 5_000
 """Owners that the weights of habits are learned from."""
 MOST = 50.0
@@ -120,6 +123,25 @@ class Habits:
         missed = self.images[owner] - seen - others
         return self._stamp(gain + missed[:, None] * LOG_MISS)
 
+    @cached_property
+    def on_fitted(self) -> FloatArray:
+        """How probably each pair's tag is stamped on a fitted image that does not have it."""
+        return self._on_images(1.0)
+
+    @cached_property
+    def on_new(self) -> FloatArray:
+        """How probably each pair's tag is stamped on an image that is not counted."""
+        return self._on_images(0.0)
+
+    def _on_images(self, seen: float) -> FloatArray:
+        found = np.empty(self.uses.nnz, dtype=np.float32)
+        owner = row_number_of_entries(self.uses).astype(np.int32)
+        for part in row_blocks(len(found), PAIRS_AT_ONCE):
+            pair = np.arange(part.start, part.stop)
+            nothing, counted = np.zeros(len(pair)), np.full(len(pair), seen)
+            found[part] = self.stamps_at(owner[part], pair, nothing, counted)
+        return found
+
     def stamps_on(self, chance: SparseRows, owner: IntArray, room: Room = np.zeros) -> FloatArray:
         """Return the same for every given tag of the images that this was learned from; float32."""
         found = room(chance.nnz, np.float32)
@@ -178,7 +200,13 @@ class Manners:
         given = row_number_of_entries(rows.tags), rows.tags.indices
         own[given] = self.plain.chance(content[given], self.plain.slips[given[1]])
         cell = row, uses.indices[pair]
-        found[cell] = self.habits.stamps_at(rows.owner[row], pair, own[cell], seen[row])
+        stamp = np.where(seen[row] > 0, self.habits.on_fitted[pair], self.habits.on_new[pair])
+        used = np.flatnonzero((own[cell] > 0) & (seen[row] > 0))
+        own_use = own[row[used], cell[1][used]]
+        stamp[used] = self.habits.stamps_at(
+            rows.owner[row[used]], pair[used], own_use, seen[row[used]]
+        )
+        found[cell] = stamp
         return found
 
 
