@@ -19,7 +19,7 @@ where P is that of the tag in question, P - P[:, t] P[t, :] / P[t, t]. The produ
 from the predictions: (z P)[t] = P[t, t] (z[t] - z w_t).
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +29,7 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.normal import Normal, normal_equations
+from sugartag.methods.sugar_plus.sides import Centre, Dense, Side
 from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums, outside_of
 
 LEAST_ROOM = 0.05
@@ -36,6 +37,8 @@ LEAST_ROOM = 0.05
 OWNER_CELLS = 1 << 24
 """Owners x tags whose sums are kept ready, at most."""
 OWNERS_AT_ONCE = 1_024
+ROWS_AT_ONCE = 512
+"""Of a matrix that is mirrored."""
 INTEREST_SHRINKAGE = 2.0
 """Images of nobody's interest that an owner's others are averaged with."""
 
@@ -115,11 +118,11 @@ class Ridge:
 
         ``trusted`` are the tags of all fitted images, as far as they were believed in fitting.
         """
-        dense = _Dense.of(self, self.evidence.dense(rows), np.ones(len(rows), dtype=np.float32))
+        dense = Dense.of(self, self.evidence.dense(rows), np.ones(len(rows), dtype=np.float32))
         words = self.evidence.words_of(rows)
-        now = Side.of(self, rows.tags, words, dense, self.mean, self.share)
+        now = Side.of(self, rows.tags, words, dense, self._as_given)
         believed = trusted[np.minimum(rows.position, trusted.shape[0] - 1)]
-        fitted = Side.of(self, believed, words, dense, self.fitted_mean, self.fitted_share)
+        fitted = Side.of(self, believed, words, dense, self._as_fitted)
         theirs = self._owners_of(rows)
         seen = (rows.position < self.n_images).astype(np.float32)
         interest: FloatArray = theirs.predicted - seen[:, None] * fitted.predicted
@@ -128,7 +131,7 @@ class Ridge:
         excess = now.predicted - seen[:, None] * self._pull(now, fitted, theirs)
         return Content(excess, interest)
 
-    def _owners_of(self, rows: Rows) -> "Side":
+    def _owners_of(self, rows: Rows) -> Side:
         """Return for each image the sums over all images of its owner; nobody's are nothing."""
         owner, place = np.unique(np.minimum(rows.owner, len(self.owners)), return_inverse=True)
         number, ready = self._busiest
@@ -136,12 +139,11 @@ class Ridge:
         new = asked == len(ready)
         if not new.any():
             return ready.at(asked[place])
-        parts = ready.at(asked[~new]), self.summed(self.owners.at(owner[new]))
-        order = np.argsort(np.concatenate([np.flatnonzero(~new), np.flatnonzero(new)]))
-        return Side.joined(*parts).at(order[place])
+        made = self.summed(self.owners.at(owner[new]))
+        return ready.at_or(made, asked[place], (np.cumsum(new) - 1)[place], new[place])
 
     @cached_property
-    def _busiest(self) -> tuple[IntArray, "Side"]:
+    def _busiest(self) -> tuple[IntArray, Side]:
         """The sums of the owners with most images, made once; and where each owner's are."""
         count = min(len(self.owners), OWNER_CELLS // self.evidence.n_tags)
         busiest = np.sort(np.argsort(-self.owners.images, kind="stable")[:count])
@@ -152,13 +154,20 @@ class Ridge:
         parts = [self.summed(self.owners.at(chunk)) for chunk in chunks]
         return number, Side.joined(*parts)
 
-    def summed(self, totals: OwnerTotals) -> "Side":
+    def summed(self, totals: OwnerTotals) -> Side:
         """Take the sums over the images of some owners through the ridge."""
-        dense = _Dense.of(self, totals.dense, totals.images.astype(np.float32))
-        means = self.fitted_mean, self.fitted_share
-        return Side.of(self, totals.tags, totals.words, dense, *means)
+        dense = Dense.of(self, totals.dense, totals.images.astype(np.float32))
+        return Side.of(self, totals.tags, totals.words, dense, self._as_fitted)
 
-    def _pull(self, now: "Side", fitted: "Side", theirs: "Side") -> FloatArray:
+    @cached_property
+    def _as_given(self) -> Centre:
+        return Centre.of(self, self.mean, self.share)
+
+    @cached_property
+    def _as_fitted(self) -> Centre:
+        return Centre.of(self, self.fitted_mean, self.fitted_share)
+
+    def _pull(self, now: Side, fitted: Side, theirs: Side) -> FloatArray:
         """Return how much of each prediction an image owes to its own tags, having been fitted."""
         images, b = theirs.images, np.float32(self.owner_variance)
         c = np.where(images > 0, b / (1 + b * images), np.float32(0))[:, None]
@@ -184,86 +193,6 @@ class Ridge:
         return pull
 
 
-@dataclass(frozen=True, eq=False)
-class _Dense:
-    """The dense columns of rows, centred, and what they add to predictions. Float32."""
-
-    images: FloatArray
-    """Images that each row sums up."""
-    columns: FloatArray
-    predicted: FloatArray
-    others: FloatArray
-
-    @classmethod
-    def of(cls, ridge: Ridge, dense: FloatArray, images: FloatArray) -> "_Dense":
-        """Take the dense columns through a ridge."""
-        n = ridge.evidence.n_sparse
-        columns = dense - np.multiply.outer(images, ridge.mean[n:])
-        return cls(
-            images, columns, columns @ ridge.weights[n:], columns @ ridge.other_precision[n:]
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """Rows on their way through a ridge: centred, predicted, multiplied by P. Float32."""
-
-    images: FloatArray
-    """Images that each row sums up."""
-    tags: FloatArray
-    """Rows x all tags."""
-    columns: FloatArray
-    """Rows x columns that are no tags."""
-    predicted: FloatArray
-    """Rows x all tags."""
-    others: FloatArray
-    """z P at the columns that are no tags."""
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    @classmethod
-    def of(
-        cls,
-        ridge: Ridge,
-        tags: SparseRows,
-        words: SparseRows,
-        dense: _Dense,
-        mean: FloatArray,
-        share: FloatArray,
-    ) -> "Side":
-        """Take rows with these tags and title words through a ridge."""
-        evidence, images = ridge.evidence, dense.images
-        n = evidence.n_sparse
-        known = evidence.known(tags, words).astype(np.float32)
-        products = []
-        for part, weights in (
-            (dense.predicted, ridge.weights[:n]),
-            (dense.others, ridge.other_precision[:n]),
-        ):
-            product = np.asarray(known @ weights)
-            product += part
-            product -= np.multiply.outer(images, mean[:n] @ weights)
-            products.append(product)
-        centred = tags.toarray().astype(np.float32)
-        centred -= np.multiply.outer(images, share)
-        word_mean = mean[len(evidence.predictor) : n]
-        spelled = words.toarray().astype(np.float32) - np.multiply.outer(images, word_mean)
-        columns = np.hstack([spelled, dense.columns]) if len(word_mean) else dense.columns
-        return cls(images, centred, columns, *products)
-
-    @classmethod
-    def joined(cls, *parts: "Side") -> "Side":
-        """Return the rows of all parts."""
-        return cls(
-            *(np.concatenate([getattr(p, field.name) for p in parts]) for field in fields(cls))
-        )
-
-    def at(self, chosen: IntArray) -> "Side":
-        """Return some of the rows."""
-        return Side(*(getattr(self, field.name)[chosen] for field in fields(self)))
-
-
 def inverse_of(gram: FloatArray, penalty: FloatArray) -> FloatArray:
     """Return the inverse of a Gram matrix with a penalty on its diagonal."""
     matrix = gram.T.copy(order="F")
@@ -272,10 +201,18 @@ def inverse_of(gram: FloatArray, penalty: FloatArray) -> FloatArray:
     found, failed_too = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed or failed_too:
         raise ValueError("the regression has columns that rounding makes negative in length")
-    upper = np.triu_indices_from(found, 1)
-    found[upper] = found.T[upper]
+    _mirror(found)
     inverse: FloatArray = found
     return inverse
+
+
+def _mirror(matrix: FloatArray) -> None:
+    """Copy what is below the diagonal to above it."""
+    for start in range(0, len(matrix), ROWS_AT_ONCE):
+        stop = min(start + ROWS_AT_ONCE, len(matrix))
+        square = matrix[start:stop, start:stop]
+        square[:] = np.tril(square) + np.tril(square, -1).T
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
 
 
 def weights_of(precision: FloatArray, normal: Normal, evidence: Evidence) -> FloatArray:
