@@ -111,6 +111,35 @@ def test_posts_mixed_by_the_affinity_are_the_projected_tensor(seeded):
     np.testing.assert_allclose(posts, expected, rtol=0, atol=1e-10)
 
 
+def test_posts_do_not_depend_on_the_threads_that_add_them(seeded):
+    tags = sparse.csr_array((seeded.random((300, 200)) < 0.05).astype(float))
+    links = sparse.random_array((300, 9), density=0.4, rng=seeded, format="csr")
+    user_links = sparse.random_array((300, 7), density=0.4, rng=seeded, format="csr")
+
+    alone, together = np.zeros((2, 200, 9, 7))
+    add_posts(alone, tags, links, user_links)
+    add_posts(together, tags, links, user_links, threads=3)
+
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_products_are_not_written_to_a_tensor_that_is_not_contiguous():
+    tensor = np.zeros((3, 4, 5))
+
+    with pytest.raises(ValueError, match="not contiguous"):
+        apply_to_tags((np.eye(3),), tensor, np.zeros((3, 5, 4)).swapaxes(1, 2))
+
+
+def test_the_operator_takes_a_tensor_in_any_order(seeded):
+    problem = fast_problem(random_literal(seeded))
+    tensor = seeded.normal(size=problem.shape)
+    by_users = np.ascontiguousarray(tensor.swapaxes(1, 2)).swapaxes(1, 2)
+
+    expected = problem.operator(tensor)
+
+    np.testing.assert_allclose(problem.operator(by_users), expected, rtol=1e-12, atol=1e-12)
+
+
 def test_a_mode_product_of_the_wrong_size_names_both_shapes():
     with pytest.raises(ValueError, match=r"\(2, 9\).*mode 1.*\(3, 4, 5\)"):
         mode_product(np.zeros((3, 4, 5)), np.zeros((2, 9)), 1)

@@ -54,6 +54,30 @@ def test_the_reported_objectives_are_those_of_the_iterates(seeded):
     assert done.objectives[-1] == pytest.approx(literal.objective(done.tensor), rel=1e-10)
 
 
+def test_the_start_is_the_anchors_tags_and_one_draw_of_numbers(seeded):
+    literal = random_literal(seeded)
+    numbers = np.random.default_rng(7).random(literal.prior.shape)
+
+    start = start_for(literal, np.random.default_rng(7))
+
+    np.testing.assert_array_equal(start, 1e-2 * (1.0 - numbers) + literal.prior)
+
+
+def test_a_consumed_start_becomes_the_tensor_and_any_other_stays(seeded):
+    literal = random_literal(seeded)
+    start = start_for(literal, seeded)
+    before, problem = start.copy(), fast_problem(literal)
+
+    apart = complete_multiplicatively(problem, start, max_iterations=3, tolerance=0.0)
+    np.testing.assert_array_equal(start, before)
+    within = complete_multiplicatively(
+        problem, start, max_iterations=3, tolerance=0.0, consume=True
+    )
+
+    assert within.tensor is start
+    np.testing.assert_array_equal(within.tensor, apart.tensor)
+
+
 def test_a_start_with_a_negative_entry_is_refused(seeded):
     literal = random_literal(seeded)
     start = start_for(literal, seeded)

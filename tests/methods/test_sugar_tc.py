@@ -249,6 +249,27 @@ def test_what_is_assigned_is_the_tensor_summed_over_users_and_over_images():
     np.testing.assert_allclose(model.assignment.by_user, model.tensor.sum(axis=1).T, atol=1e-12)
 
 
+def test_an_exact_fit_that_keeps_no_tensor_assigns_as_one_that_keeps_it(collection):
+    kept, summed = fitted_to_planted(BARE), fitted_to_planted(SMALL)
+
+    scale = abs(kept.assignment.by_image).max()
+    for ours, theirs in (
+        (summed.assignment.by_image, kept.assignment.by_image),
+        (summed.assignment.by_user, kept.assignment.by_user),
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10 * scale)
+    assert summed.objective == pytest.approx(kept.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("settings", [SMALL, BARE], ids=["assignment", "reconstruction"])
+def test_single_precision_scores_as_double_precision_to_one_in_ten_thousand(settings, collection):
+    double = all_scores(fitted_to_planted(settings), collection)
+
+    single = all_scores(fitted_to_planted(replace(settings, precision="float32")), collection)
+
+    np.testing.assert_allclose(single, double, rtol=0, atol=1e-4 * abs(double).max())
+
+
 def test_strict_links_an_owner_without_groups_to_nobody(collection):
     groups = collection.groups.toarray()
     groups[::2] = 0

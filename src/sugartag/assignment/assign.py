@@ -7,9 +7,12 @@ import numpy as np
 from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.engine.base import row_blocks
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
 
 UserNeighbours = Literal["unit", "user", "all"]
+CELLS_TURNED = 1 << 24
+"""Of the tensor, at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +64,12 @@ def reconstructed(
 
     Rows i of both link matrices belong together: an image and its owner.
     """
-    n_tags = len(tensor)
-    weights = row_kronecker(image_links, user_links)
-    slices = weights @ np.ascontiguousarray(tensor.reshape(n_tags, -1).T)
-    mixed: FloatArray = (tag_affinity @ slices.T).T
+    weights, by_tag = row_kronecker(image_links, user_links), tensor.reshape(len(tensor), -1)
+    slices = np.empty((len(tensor), weights.shape[0]), dtype=np.result_type(weights, tensor))
+    for tags in row_blocks(len(tensor), max(1, CELLS_TURNED // max(by_tag.shape[1], 1))):
+        # Turned by parts: a copy of the whole may be larger than what memory has left.
+        slices[tags] = (weights @ np.ascontiguousarray(by_tag[tags].T)).T
+    mixed: FloatArray = (tag_affinity @ slices).T
     return mixed
 
 

@@ -122,7 +122,7 @@ def _enough(updates: int, seconds: float, asks: Mapping[str, Any]) -> bool:
 def _exact(
     problem: CompletionProblem, start: FloatArray | None, asks: Mapping[str, Any]
 ) -> Completion:
-    return complete_exactly(problem)
+    return complete_exactly(problem, consume=True)
 
 
 def _multiplicative(

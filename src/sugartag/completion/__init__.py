@@ -3,9 +3,10 @@
 from sugartag.completion.exact import complete_exactly
 from sugartag.completion.multiplicative import complete_multiplicatively, positive_start
 from sugartag.completion.nonnegative import complete_nonnegatively
-from sugartag.completion.problem import Completion, CompletionProblem, Penalties
+from sugartag.completion.problem import AnchorSums, Completion, CompletionProblem, Penalties
 
 __all__ = [
+    "AnchorSums",
     "Completion",
     "CompletionProblem",
     "Penalties",

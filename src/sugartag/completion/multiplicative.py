@@ -25,9 +25,13 @@ def positive_start(
     entries of such a start stay for ever and the objective rises; and it never leaves zero, so
     without E nothing would be completed.
     """
-    start = DISTURBANCE * (1.0 - rng.random(shape))
-    start += prior.toarray().reshape(shape)
-    return start.astype(dtype)
+    start: FloatArray = np.empty(shape, dtype=dtype)
+    # A tag at a time: the numbers come in the same order, without a tensor of doubles.
+    for tag, part in enumerate(start):
+        disturbed = DISTURBANCE * (1.0 - rng.random(part.shape))
+        disturbed += prior[[tag]].toarray().reshape(part.shape)
+        part[...] = disturbed
+    return start
 
 
 def complete_multiplicatively(
@@ -36,15 +40,18 @@ def complete_multiplicatively(
     *,
     max_iterations: int,
     tolerance: float,
+    consume: bool = False,
 ) -> Completion:
     """Minimise over non-negative tensors by the paper's update; the objective never rises.
 
-    Stops when the objective changes by less than ``tolerance``, relative to itself.
+    Stops when the objective changes by less than ``tolerance``, relative to itself. With
+    ``consume`` the start's array becomes the tensor; otherwise a copy of it does.
     """
-    if start.shape != problem.shape or (start <= 0).any():
+    if start.shape != problem.shape or not start.min() > 0:
         raise ValueError(f"the start must be positive everywhere and of shape {problem.shape}")
     terms = UpdateTerms.of(problem, start.dtype)
-    tensor, applied = start.copy(), np.empty_like(start)
+    tensor = start if consume else start.copy()
+    applied = np.empty_like(start)
     objectives: list[float] = []
     converged = False
     while len(objectives) < max_iterations and not converged:
@@ -53,7 +60,7 @@ def complete_multiplicatively(
             objectives[-2] - objectives[-1] <= tolerance * abs(objectives[-2])
         )
     iterations = len(objectives)
-    objectives.append(problem.objective(tensor))
+    objectives.append(problem.objective_of(tensor, problem.operator(tensor, applied)))
     return Completion(
         tensor=tensor,
         objectives=tuple(objectives),

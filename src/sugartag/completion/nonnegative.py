@@ -58,9 +58,10 @@ def complete_nonnegatively(
 
 
 def _start(solver: ExactSolver) -> FloatArray:
-    exact, _ = solver.solve(solver.problem.target)
+    exact = solver.problem.target.copy()
+    solver.solve_in_place(exact)
     smallest = START_FLOOR * float(np.abs(exact).mean()) or 1.0
-    return np.maximum(exact, smallest)
+    return np.maximum(exact, smallest, out=exact)
 
 
 def _extrapolated(new: FloatArray, old: FloatArray, by: float) -> FloatArray:

@@ -59,6 +59,16 @@ class CompletionProblem:
         """α + β."""
         return self.penalties.prior_weight + self.penalties.ridge
 
+    def give_target(self) -> FloatArray:
+        """Hand the target over to be overwritten; the problem keeps its shape and nan's for it.
+
+        Nothing that needs the target can be asked of the problem any more: it would answer nan.
+        """
+        given = self.target
+        nothing = np.broadcast_to(np.array(np.nan, dtype=given.dtype), given.shape)
+        object.__setattr__(self, "target", nothing)
+        return given
+
     def objective(self, tensor: FloatArray) -> float:
         """Return Θ(A)."""
         return self.objective_of(tensor, self.operator(tensor))
@@ -74,9 +84,9 @@ class CompletionProblem:
         found *= 2.0
         return found
 
-    def operator(self, tensor: FloatArray) -> FloatArray:
+    def operator(self, tensor: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Return MA = G + (α+β) A + λ₁ A ×₂ (K_D - K_W) + λ₂ A ×₃ (K_D - K_W)."""
-        found = self.tags_applied_twice(tensor)
+        found = self.tags_applied_twice(tensor, out)
         kind = found.dtype
         image_gram, user_gram = self.images.gram.astype(kind), self.users.gram.astype(kind)
         image_rough = self.penalties.image_smoothness * self.images.roughness.astype(kind)
@@ -94,7 +104,7 @@ class CompletionProblem:
 
     def tags_applied_twice(self, tensor: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Return A ×₁ TᵀT, by two sparse products."""
-        made = np.empty_like(tensor) if out is None else out
+        made = np.empty(tensor.shape, dtype=tensor.dtype) if out is None else out
         affinity = self.tag_affinity.astype(tensor.dtype)
         apply_to_tags((affinity, affinity.T.tocsr()), tensor, made, threads=self.threads)
         return made
@@ -106,10 +116,29 @@ class CompletionProblem:
 
 
 @dataclass(frozen=True, eq=False)
+class AnchorSums:
+    """The two sums of a completed tensor that eq. 12 scores by, float64."""
+
+    by_image: FloatArray
+    """A_[3]ᵀ: anchor images x tags, summed over users."""
+    by_user: FloatArray
+    """A_[2]ᵀ: anchor users x tags, summed over images."""
+
+    @classmethod
+    def of(cls, tensor: FloatArray) -> "AnchorSums":
+        """Sum up a tensor."""
+        return cls(
+            by_image=tensor.sum(axis=2, dtype=np.float64).T,
+            by_user=tensor.sum(axis=1, dtype=np.float64).T,
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Completion:
     """A completed anchor tensor and how the solver got there."""
 
-    tensor: FloatArray
+    tensor: FloatArray | None
+    """None where only its sums were asked for."""
     objectives: tuple[float, ...]
     """The objective before the first step and after each one; for a direct solver, at the end."""
     iterations: int
@@ -119,3 +148,13 @@ class Completion:
     gap: float
     """How far the objective may at most be above the constrained minimum, relative to it; nan
     where the solver has no such bound."""
+    sums: AnchorSums | None = None
+    """The tensor's sums, where they were asked for instead of it."""
+
+    def anchor_sums(self) -> AnchorSums:
+        """Return the tensor's sums over users and over images."""
+        if self.sums is not None:
+            return self.sums
+        if self.tensor is None:
+            raise ValueError("a completion has a tensor or its sums, and this one has neither")
+        return AnchorSums.of(self.tensor)

@@ -12,10 +12,14 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine
+from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.features.normalise import visual_rows
 from sugartag.graph.gram import LinkSums, link_sums
 from sugartag.graph.image_links import ImageLinker
+from sugartag.linalg.threads import run_parts
+
+TAGS_PER_RUN = 64
+"""Tags that a thread adds up in one go; each has its own slice of the tensor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,8 @@ def project_images(
         link_images, collection.blocks(), collection, linker, unit_features, left_out
     )
     for linked in linked_blocks:
-        add_posts(posts, linked.tags, linked.links, user_links[linked.owner])
+        of_owners = user_links[linked.owner]
+        add_posts(posts, linked.tags, linked.links, of_owners, threads=engine.threads)
         image_sums = linked.sums if image_sums is None else image_sums + linked.sums
         of_somebody = linked.owner < user_links.shape[0] - 1
         n_given += linked.tags[np.flatnonzero(of_somebody)].nnz
@@ -85,7 +90,12 @@ def link_images(
 
 
 def add_posts(
-    posts: FloatArray, tags: SparseRows, links: SparseRows, user_links: SparseRows
+    posts: FloatArray,
+    tags: SparseRows,
+    links: SparseRows,
+    user_links: SparseRows,
+    *,
+    threads: int = 1,
 ) -> None:
     """Add ``Σ y_i ⊗ links_i ⊗ user_links_i`` over the rows i, in place.
 
@@ -94,11 +104,16 @@ def add_posts(
     by_tag = tags.tocsc()
     images = links.toarray().astype(posts.dtype)
     users = user_links.toarray().astype(posts.dtype)
-    for tag in np.flatnonzero(np.diff(by_tag.indptr)):
-        with_tag = by_tag.indices[by_tag.indptr[tag] : by_tag.indptr[tag + 1]]
-        image_part, user_part = images[with_tag], users[with_tag]
-        linked = np.flatnonzero(image_part.any(axis=0))
-        posts[tag, linked] += image_part[:, linked].T @ user_part
+    used = np.flatnonzero(np.diff(by_tag.indptr))
+
+    def add(run: slice) -> None:
+        for tag in used[run]:
+            with_tag = by_tag.indices[by_tag.indptr[tag] : by_tag.indptr[tag + 1]]
+            image_part, user_part = images[with_tag], users[with_tag]
+            linked = np.flatnonzero(image_part.any(axis=0))
+            posts[tag, linked] += image_part[:, linked].T @ user_part
+
+    run_parts(add, row_blocks(len(used), TAGS_PER_RUN), threads)
 
 
 def anchor_tags(

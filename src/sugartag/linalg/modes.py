@@ -40,12 +40,8 @@ def apply_to_tags(
     Works through the tensor a few columns at a time, so that no second tensor is needed; ``out``
     may be ``tensor`` itself.
     """
+    require_contiguous(out)
     flat, flat_out = tensor.reshape(tensor.shape[0], -1), out.reshape(out.shape[0], -1)
-    width = flat.shape[1]
-    chunks = [
-        slice(start, min(start + COLUMNS_PER_CHUNK, width))
-        for start in range(0, width, COLUMNS_PER_CHUNK)
-    ]
 
     def apply(columns: slice) -> None:
         piece: Any = np.ascontiguousarray(flat[:, columns])
@@ -53,7 +49,24 @@ def apply_to_tags(
             piece = matrix @ piece
         flat_out[:, columns] = piece
 
-    run_parts(apply, chunks, threads)
+    run_parts(apply, column_chunks(flat.shape[1]), threads)
+
+
+def require_contiguous(tensor: FloatArray) -> None:
+    """Refuse a tensor that cannot be written as a matrix of tags x all else."""
+    if not tensor.flags.c_contiguous:
+        raise ValueError(
+            f"a tensor of shape {tensor.shape} and strides {tensor.strides} is not contiguous and "
+            "cannot be written in place; copy it first"
+        )
+
+
+def column_chunks(width: int) -> list[slice]:
+    """Return runs of columns, few enough to be copied out and worked on."""
+    return [
+        slice(start, min(start + COLUMNS_PER_CHUNK, width))
+        for start in range(0, width, COLUMNS_PER_CHUNK)
+    ]
 
 
 def inner(left: FloatArray, right: FloatArray) -> float:

@@ -280,10 +280,13 @@ def _linking_users(settings: SugarTC, graph: AnchorGraph) -> SparseRows:
 def complete(
     settings: SugarTC, problem: CompletionProblem, prior: SparseRows, *, rng: np.random.Generator
 ) -> Completion:
-    """Run the solver the settings name."""
+    """Run the solver the settings name; the exact one takes the problem's target for it.
+
+    The exact solver makes only the tensor's sums where scoring by assignment needs no more.
+    """
     began = time.perf_counter()
     if settings.solver == "exact":
-        done = complete_exactly(problem)
+        done = complete_exactly(problem, consume=True, sums_only=settings.scoring == "assignment")
     elif settings.solver == "nonnegative":
         done = complete_nonnegatively(
             problem,
@@ -297,6 +300,7 @@ def complete(
             start,
             max_iterations=settings.max_iterations,
             tolerance=settings.tolerance,
+            consume=True,
         )
     logger.info(
         "%s solver: objective %.6g after %d steps, %.1f s",
@@ -310,6 +314,7 @@ def complete(
 
 def _fitted(settings: SugarTC, graph: AnchorGraph, completion: Completion) -> FittedSugarTC:
     keeps_tensor = settings.scoring == "reconstruction"
+    sums = completion.anchor_sums()
     return FittedSugarTC(
         linker=graph.linker,
         unit_features=settings.unit_features,
@@ -317,8 +322,8 @@ def _fitted(settings: SugarTC, graph: AnchorGraph, completion: Completion) -> Fi
         anchor_user=graph.units.user,
         user_links=graph.user_links,
         assignment=Assignment(
-            by_image=completion.tensor.sum(axis=2, dtype=np.float64).T,
-            by_user=completion.tensor.sum(axis=1, dtype=np.float64).T,
+            by_image=sums.by_image,
+            by_user=sums.by_user,
             user_of_image=graph.units.user_of_image,
             n_neighbours=settings.neighbours,
             image_share=settings.image_share,
