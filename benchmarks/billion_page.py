@@ -19,7 +19,8 @@ from sugartag.costs.calibration import shipped_calibration
 from sugartag.costs.estimate import USUAL_ROWS, estimate_fit
 from sugartag.costs.rates import Rates, measure_rates
 from sugartag.costs.size import imagined_size
-from sugartag.costs.sugar_plus_shape import Shape, held_of_images, sampled_cells
+from sugartag.costs.sugar_plus_room import Room
+from sugartag.costs.sugar_plus_shape import Shape, held_of_rows, owners_block, sampled_cells
 from sugartag.evaluation.cost import machine
 from sugartag.methods.sugar_plus import SugarPlus
 
@@ -37,15 +38,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", action="store_true", help="Measure this machine anew.")
     if parser.parse_args().measure:
-        RESULTS.write_text(json.dumps(computed(), indent=1) + "\n", encoding="utf-8")
+        document = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
+        document |= computed(best_rates())
+        RESULTS.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         print(f"written: {RESULTS}")
     PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
     print(f"written: {PAGE}")
 
 
-def computed() -> dict[str, Any]:
-    """Return the rates of this machine, and what follows from them."""
-    rates, calibration = best_rates(), shipped_calibration()
+def computed(rates: Rates) -> dict[str, Any]:
+    """Return the rates of a machine, and what follows from them."""
+    calibration = shipped_calibration()
     size = imagined_size(IMAGES, TAGS)
     estimates = {
         f"{predictors} predictors, {workers} workers": estimate_fit(
@@ -60,8 +63,6 @@ def computed() -> dict[str, Any]:
         for workers in WORKERS
     }
     return {
-        "machine": machine(),
-        "date": time.strftime("%Y-%m-%d"),
         "rates": rates.as_json(),
         "estimates": estimates,
         "parts": parts(SugarPlus()),
@@ -79,6 +80,7 @@ def parts(method: SugarPlus) -> dict[str, float]:
     """Return the bytes of what a fit of this size consists of."""
     size = imagined_size(IMAGES, TAGS)
     shape = Shape.of(method, size, USUAL_ROWS)
+    room = Room.of(method, size, shape)
     rare = 8.0 * shape.D * shape.R
     made = {
         "features_float32": size.images * size.features * 4.0,
@@ -92,9 +94,10 @@ def parts(method: SugarPlus) -> dict[str, float]:
         "weights": 4.0 * shape.M * shape.T,
         "rest_of_a_block": rare,
         "rest_of_all_blocks": rare * shape.blocks,
-        "held_for_images": held_of_images(method, size),
-        "held_for_owners": size.owners * (8.0 + 4.0 * shape.D) + 12.0 * size.owner_tags,
-        "weights_read_a_step": 4.0 * shape.K * shape.T,
+        "grown_for_images": (room.given + room.trusted + room.thought + room.look_alikes).whole,
+        "grown_for_owners": (room.totals + room.habits).whole,
+        "held_for_rows": held_of_rows(size, shape) + 20.0 * size.owner_tags,
+        "multiplied_at_once": owners_block(shape),
         "images_a_step": shape.step,
         "sampled_cells": sampled_cells(shape),
         "columns": shape.M,

@@ -1,7 +1,7 @@
 """One fit in a process of its own: seconds and peak memory by stage, as ``costs`` names them.
 
 The functions that make up a fit are timed from outside, each without those that it calls. Memory is
-anonymous memory, which leaves out the pages of the mapped collection.
+anonymous memory, which leaves out the pages of the mapped collection and of scratch files.
 """
 
 import argparse
@@ -20,6 +20,8 @@ from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from sugartag.evaluation.cost import anonymous_bytes
 
 SECONDS_BETWEEN_SAMPLES = 0.005
 STAGES = {
@@ -108,14 +110,6 @@ class Watch:
             self.peaks[name] = max(self.peaks[name], anonymous_bytes())
 
 
-def anonymous_bytes() -> float:
-    """Return the anonymous memory of this process."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024.0
-    raise OSError("this system does not tell anonymous memory in /proc/self/status")
-
-
 def measured(
     method: str,
     settings: dict[str, Any],
@@ -168,7 +162,8 @@ def _run(asked: dict[str, Any]) -> dict[str, Any]:
     cores = 1 if asked["by_processor"] else os.cpu_count() or 1
     rates = replace(measure_rates(files[0], clock=clock), cores=cores)
     method = make_method(asked["method"], asked["settings"])
-    engine = LocalEngine(workers=cores)
+    # As the fit command does: what grows with the collection goes to files.
+    engine = LocalEngine(workers=cores, scratch=folder)
     before = anonymous_bytes()
     with Watch(clock) as watch:
         _watch_stages(watch, asked["method"])

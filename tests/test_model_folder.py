@@ -28,6 +28,7 @@ from sugartag.errors import StorageError
 from sugartag.fitting import fit_model, run_id
 from sugartag.methods.registry import METHODS, make_method
 from sugartag.model_folder import FORMAT, Model, load_model, save_model
+from sugartag.resuming.work import work_folder_of
 from sugartag.storage.arrays import sha256_of
 
 SMALL_TENSOR = {"image_clusters": 8, "user_clusters": 3, "units_per_cluster": 4}
@@ -438,6 +439,7 @@ def test_nothing_stands_under_the_name_when_a_fit_is_killed_while_writing(long_n
         pytest.fail("every fit had ended before it could be killed")
 
     assert not target.exists()
+    shutil.rmtree(work_folder_of(target))  # Kept on purpose, to go on from.
     (half,) = target.parent.iterdir()
     assert not (half / "manifest.json").exists()
     save_model(model_of("original"), target)

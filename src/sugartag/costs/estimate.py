@@ -53,7 +53,8 @@ class Estimate:
     suggest: StageCost
     model_bytes: float
     scratch_bytes: float
-    """Files that are there while it runs, and go when it ends."""
+    """Files that are there while it runs, and go when it ends: what a run that was killed would go
+    on with and, where threads do the work, arrays that grow with the collection."""
 
     @property
     def seconds(self) -> float:
@@ -140,7 +141,7 @@ def estimate_fit(
     if is_counted(method):
         stages = job.fit_stages()
         made = tuple(_cost(stage, job, rates, count, apart) for stage in stages)
-        scratch = sum(_kept(stage, job) for stage in stages)
+        scratch = _scratch(stages, job, apart)
         suggest = _cost(job.suggest_stage(), job, rates, count, apart)
         model = calibration.disk_factor(method.name) * job.disk()
     else:
@@ -176,7 +177,7 @@ def _cost(stage: Stage, job: Job, rates: Rates, workers: int, apart: bool) -> St
     useful = workers if apart else min(workers, rates.cores)
     blocks = max(1.0, job.size.images / job.rows) * stage.n_passes
     local = stage.held + workers * (stage.block + stage.answer)
-    lead = stage.held + 2.0 * stage.answer
+    lead = stage.held + stage.grown + 2.0 * stage.answer
     serial = replace(stage, passes=stage.passes * 0.0)
     fixed = FIXED_CALLS / rates.calls
     return StageCost(
@@ -190,13 +191,20 @@ def _cost(stage: Stage, job: Job, rates: Rates, workers: int, apart: bool) -> St
     )
 
 
+def _scratch(stages: tuple[Stage, ...], job: Job, apart: bool) -> float:
+    """Return the bytes of files that are there while a fit runs."""
+    kept = sum(_kept(stage, job) for stage in stages)
+    return kept if apart else kept + max(stage.grown for stage in stages)
+
+
 def _kept(stage: Stage, job: Job) -> float:
     """Return what a run that can be resumed writes down of a stage."""
     if stage.kept is not None:
         return stage.kept
     # Sums are kept once; what is gathered, a block at a time.
     rows = job.size.images if stage.n_passes else 0
-    return min(stage.answer * max(1.0, rows / job.rows), stage.held) * stage.n_passes
+    held = stage.held + stage.grown
+    return min(stage.answer * max(1.0, rows / job.rows), held) * stage.n_passes
 
 
 UNMEASURED = Rough(20_000, 2_000, 30.0, 1.0, 1.0, 1e9, 1.0, 1.0, 1e8)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from sugartag.costs import sugar_plus, sugar_tc, voting
+from sugartag.costs import sugar_plus, sugar_plus_judging, sugar_tc, voting
 from sugartag.costs.calibration import Calibration
 from sugartag.costs.size import Size
 from sugartag.costs.work import Stage, Work
@@ -91,7 +91,7 @@ class Job:
     def _scoring(self, name: str, n_scored: float, *, verdicts: bool = False) -> Stage:
         method, size = self.method, self.size
         if isinstance(method, SugarPlus):
-            return sugar_plus.score_stage(name, method, size, n_scored, verdicts=verdicts)
+            return sugar_plus_judging.score_stage(name, method, size, n_scored, verdicts=verdicts)
         if isinstance(method, SugarTC):
             return sugar_tc.score_stage(name, method, size, n_scored, verdicts=verdicts)
         if isinstance(method, TagVote):

@@ -1,19 +1,24 @@
-"""What sugar-plus takes: the operations and the memory of each of its stages, counted.
+"""What fitting sugar-plus takes: the operations and the memory of each stage, counted.
 
 The letters are those of :mod:`sugartag.costs.sugar_plus_shape`.
 """
 
 from sugartag.costs.size import Size
+from sugartag.costs.sugar_plus_judging import SAMPLE_HELD, judging_stage, learning_stage
+from sugartag.costs.sugar_plus_room import (
+    Grown,
+    Room,
+    bytes_of_a_place,
+    owner_words,
+    remembered,
+    stage_with,
+)
 from sugartag.costs.sugar_plus_shape import (
     Shape,
-    belief_work,
     busiest_bytes,
-    held_of_images,
-    judging_work,
+    held_of_rows,
     reading_work,
-    ready_owners,
     sampled_cells,
-    scoring_work,
     word_work,
 )
 from sugartag.costs.work import Stage, Work
@@ -28,54 +33,45 @@ from sugartag.methods.sugar_plus.choice import (
     TAG_RIDGES,
 )
 from sugartag.methods.sugar_plus.evidence import SAMPLE
-from sugartag.methods.sugar_plus.learning import ROWS_PER_BLOCK
+from sugartag.methods.sugar_plus.normal import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
+from sugartag.methods.sugar_plus.sums import MOST_PARTS
 
 K_MEANS_ROUNDS = 30
 """Of the search for anchors, about."""
 SVD_PRODUCTS = 12
 """Times that the counts of owners are multiplied to find the directions of tastes."""
-SAMPLED_BYTES = 60
-"""Of each cell of the sample that beliefs are learned from: five arrays, and those of one step."""
-SCORED_ROWS = 1_024
-"""Images of a block that is scored."""
-VERDICT_CALLS = 250
-"""Small steps in Python for the verdicts of one image, with their reasons."""
 
 
 def fit_stages(method: SugarPlus, size: Size, rows: int) -> list[Stage]:
     """Return the stages of a fit."""
     shape = Shape.of(method, size, rows)
+    room = Room.of(method, size, shape)
     rounds = 1 + method.trust_rounds
-    images = held_of_images(method, size)
-    owners = size.owners * (8.0 + 4.0 * shape.D) + 12.0 * size.owner_tags
-    fitted = shape.sums + shape.ridge + images + owners + busiest_bytes(size, shape)
     return [
-        _evidence(size, shape, images),
-        _choosing(method, size, shape, images),
-        _adding_up(size, shape, rounds, images + owners),
-        _look_alikes(method, size, shape, images + shape.sums + owners),
-        _solving(size, shape, rounds, images + owners),
-        _judging(size, shape, rounds, fitted),
-        _learning(size, shape, rounds, fitted),
+        _evidence(size, shape),
+        _choosing(method, size, shape),
+        _adding_up(size, shape, room, rounds),
+        _look_alikes(method, size, shape, room),
+        _solving(size, shape, room, rounds),
+        judging_stage(size, shape, room, rounds),
+        learning_stage(size, shape, room, rounds),
     ]
 
 
 def disk(method: SugarPlus, size: Size) -> float:
     """Return the bytes of the model folder."""
     shape = Shape.of(method, size, 8192)
-    remembered = min(float(size.images), float(size.owners) * method.history)
-    entries = size.given + size.title_words
-    kept = entries * remembered / size.images
-    look_alikes = remembered * (16.0 + 4.0 * min(DIRECTIONS, size.features)) + 26.0 * kept
-    # Trusted tags, where rows start in them and in what was decided, ids and where they start.
-    images = 8.0 * size.given + size.images * (4.0 + 4.0 + 12.0 + 8.0)
-    owners = size.owners * (32.0 + 4.0 * (shape.D + shape.S)) + 12.0 * size.owner_tags
+    # Trusted tags and what they say beside the arrays that grow: which images are remembered, where
+    # rows start in what was decided, ids and where they start.
+    images = 8.0 * remembered(method, size) + size.images * (4.0 + 12.0 + 8.0)
+    owners = size.owners * (32.0 + 4.0 * shape.S) + 12.0 * owner_words(size, shape)
     anchors = 4.0 * shape.A * size.features
-    return shape.sums + shape.ridge + look_alikes + images + owners + anchors
+    fitted = Room.of(method, size, shape).fitted.whole
+    return shape.sums + shape.ridge + fitted + images + owners + anchors
 
 
-def _evidence(size: Size, shape: Shape, images: float) -> Stage:
+def _evidence(size: Size, shape: Shape) -> Stage:
     """k-means of a sample, the words of titles, and the tastes of groups."""
     sample = min(shape.n, SAMPLE)
     k_means = 2.0 * sample * size.features * shape.A * K_MEANS_ROUNDS
@@ -90,16 +86,20 @@ def _evidence(size: Size, shape: Shape, images: float) -> Stage:
         ),
         passes=Work(sparse=20.0 * size.given if shape.S else 0.0),
         n_passes=1 if shape.S else 0,
-        held=images / 4 + sample * size.features * 28.0 + 24.0 * size.owner_tags + _median(shape),
+        held=8.0 * shape.n
+        + 32.0 * shape.S * size.owners
+        + sample * size.features * 28.0
+        + 24.0 * size.owner_tags
+        + _median(shape),
     )
 
 
 def _median(shape: Shape) -> float:
     """Return the bytes of the distances that a median is taken of, and of their places."""
-    return 30.0 * min(shape.n, PAIRS_AT_ONCE) ** 2
+    return 20.0 * min(shape.n, PAIRS_AT_ONCE) ** 2
 
 
-def _choosing(method: SugarPlus, size: Size, shape: Shape, images: float) -> Stage:
+def _choosing(method: SugarPlus, size: Size, shape: Shape) -> Stage:
     """Regressions on a sample of owners, one for each value tried."""
     sample = min(shape.n, IMAGES)
     folds = FOLDS if sample == shape.n else 1
@@ -115,139 +115,117 @@ def _choosing(method: SugarPlus, size: Size, shape: Shape, images: float) -> Sta
         serial=Work(
             product64=grams * 4.0 * sample * columns**2 + tried * 80.0 * sample * columns,
             solve64=tried * columns**3,
-            # The upper half of an inverse is filled by way of index arrays.
-            copied=tried * 40.0 * columns**2 + grams * 40.0 * sample * columns,
+            copied=tried * 24.0 * columns**2 + grams * 40.0 * sample * columns,
         ),
         n_passes=1,
-        held=images / 4 + 24.0 * sample * columns + (24.0 + 16.0 * folds) * columns**2,
+        # Owners are drawn by sorting a number of each image's.
+        held=held_of_rows(size, shape)
+        + 48.0 * shape.n
+        + 24.0 * sample * columns
+        + (24.0 + 16.0 * folds) * columns**2,
         block=shape.rows * size.features * 12.0,
         answer=sample / shape.blocks * (4.0 * size.features + 12.0 * shape.k),
     )
 
 
-def _adding_up(size: Size, shape: Shape, rounds: int, held: float) -> Stage:
+def _before(size: Size, shape: Shape, room: Room, rounds: int) -> tuple[float, Grown]:
+    """Return what an earlier round of the regression has left, in the second and later ones."""
+    if rounds == 1:
+        return 0.0, Grown()
+    held = shape.ridge + busiest_bytes(size, shape) + SAMPLE_HELD * sampled_cells(shape)
+    return shape.sums + held, room.totals + room.trusted + room.learned
+
+
+def _adding_up(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
     """Multiply all columns, block by block; the sums are added where they come in."""
     answer = 12.0 * min(shape.rows * shape.k**2, shape.K**2) + 8.0 * shape.D * (
         shape.K + shape.D + shape.R
     )
     work = Work(
         product32=2.0 * shape.n * shape.A * size.features + 2.0 * shape.n * shape.D**2,
-        # Sparse by dense columns; sparse by sparse ones, which cost ten times as much each.
-        sparse=shape.n * shape.k * shape.D + 10.0 * shape.n * shape.k * (shape.k + size.tags_each),
-        copied=40.0 * shape.n * shape.D,
+        # Sparse by dense columns; sparse by sparse ones, which cost far more each.
+        sparse=shape.n * shape.k * shape.D + 60.0 * shape.n * shape.k * size.tags_each,
+        copied=40.0 * shape.n * shape.D + 500.0 * size.given,
     )
-    merging = 24.0 * (shape.K * (shape.K + shape.R) + shape.D * shape.M + shape.D * shape.R)
-    return Stage(
+    # Dense products are added as a whole, sparse ones entry by entry, each in a place of its own.
+    entries = min(shape.rows * shape.k * size.tags_each, shape.K * shape.T)
+    merging = 24.0 * shape.D * (shape.M + shape.R) + 200.0 * entries
+    # Title words come in as sparse rows of all owners, some blocks of which wait to be added.
+    spread = bytes_of_a_place(size) * size.owners
+    words = 12.0 * owner_words(size, shape)
+    before, left = _before(size, shape, room, rounds)
+    return stage_with(
         "adding up",
+        room.given + room.totals + left,
         passes=(work + reading_work(size) + word_work(size)) * rounds,
-        serial=Work(copied=shape.blocks * merging, sparse=30.0 * size.owner_tags) * rounds,
+        serial=Work(copied=shape.blocks * (merging + 5.0 * spread), sparse=300.0 * size.owner_tags)
+        * rounds,
         n_passes=rounds,
-        # In the second round the sums and weights of the first are still there.
-        held=held
-        + min(rounds, 2) * shape.sums
-        + (shape.ridge if rounds > 1 else 0.0)
-        + 8.0 * shape.K * (shape.K + shape.R),
+        held=held_of_rows(size, shape)
+        + before
+        + shape.sums
+        + 16.0 * shape.n
+        + (1.0 + MOST_PARTS) * spread
+        + 2.0 * words,
         block=shape.rows * (size.features * 12.0 + shape.D * 16.0) + 2.0 * answer,
-        shared=8.0 * size.given + 12.0 * shape.n + 4.0 * shape.A * size.features,
+        shared=room.given.whole + held_of_rows(size, shape) + 4.0 * shape.A * size.features,
         answer=answer + 4.0 * min(shape.rows, size.owners) * shape.D,
-        kept=rounds * (shape.sums + held / 4),
+        kept=rounds * (shape.sums + size.owners * (8.0 + 4.0 * shape.D) + words),
     )
 
 
-def _look_alikes(method: SugarPlus, size: Size, shape: Shape, held: float) -> Stage:
+def _look_alikes(method: SugarPlus, size: Size, shape: Shape, room: Room) -> Stage:
     """Short descriptions of all images that are remembered, sorted by owner."""
+    held = held_of_rows(size, shape) + shape.sums
+    there = room.given + room.totals
     if not method.history:
-        return Stage("look-alikes", held=held)
+        return stage_with("look-alikes", there, held=held)
     entries = size.given + size.title_words
-    return Stage(
+    return stage_with(
         "look-alikes",
+        there + room.described + room.look_alikes,
         passes=reading_work(size)
         + word_work(size)
         + Work(product32=2.0 * shape.n * size.features * DIRECTIONS),
         serial=Work(
-            copied=8.0 * entries * 30.0 + shape.n * 8.0 * 60.0 + 3.0 * _median(shape),
+            copied=8.0 * entries * 100.0 + shape.n * 8.0 * 60.0 + 3.0 * _median(shape),
             product64=10.0 * size.features**3 + 2.0 * min(shape.n, 5_000) * size.features**2,
         ),
         n_passes=1,
-        held=held + 24.0 * entries + 4.0 * DIRECTIONS * shape.n + _median(shape),
+        # Images are shuffled, and sorted by owner.
+        held=held + 64.0 * shape.n + _median(shape),
         block=shape.rows * size.features * 12.0,
-        answer=shape.rows * (4.0 * DIRECTIONS + 24.0 * shape.k),
+        shared=held_of_rows(size, shape),
+        answer=shape.rows * (4.0 * min(DIRECTIONS, size.features) + 24.0 * shape.k),
     )
 
 
-def _solving(size: Size, shape: Shape, rounds: int, held: float) -> Stage:
+def _solving(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
     """One inverse for all tags; then the weights of those that are no columns."""
+    steps = max(1.0, size.owners / OWNERS_AT_ONCE)
+    mixed = 8.0 * shape.D * (shape.K + shape.D + shape.R)
     work = Work(
         solve64=shape.M**3,
-        product64=2.0 * shape.M**2 * shape.R,
-        product32=2.0 * size.owners * shape.D**2,
+        product64=2.0 * shape.M**2 * shape.R + 2.0 * size.owners * shape.D**2,
         sparse=size.owner_tags * shape.D
         + 10.0 * size.owner_tags * size.owner_tags / max(size.owners, 1),
-        copied=100.0 * shape.M**2 + 40.0 * shape.M * shape.R + 8.0 * shape.M * shape.T,
+        copied=60.0 * shape.M**2
+        + 40.0 * shape.M * shape.R
+        + 8.0 * shape.M * shape.T
+        + steps * 3.0 * mixed,
     )
-    inverse = 8.0 * shape.M**2 * 5.0
-    return Stage(
+    # The inverse, and the weights in double precision before they are written down.
+    inverse = 8.0 * shape.M * (shape.M + max(shape.P, shape.R))
+    before, left = _before(size, shape, room, rounds)
+    return stage_with(
         "solving",
+        room.given + room.totals + (left if rounds > 1 else room.look_alikes),
         serial=work * rounds,
-        held=held
+        held=held_of_rows(size, shape)
+        + before
         + shape.sums * 2.0
         + inverse
-        + (2.0 if rounds > 1 else 1.0) * shape.ridge
-        + 4.0 * size.owners * shape.D * 2.0,
-    )
-
-
-def _judging(size: Size, shape: Shape, rounds: int, held: float) -> Stage:
-    """Judge every given tag by content, and learn people's habits."""
-    work = judging_work(size, shape, shape.n) + reading_work(size)
-    beliefs = belief_work(shape)
-    making_busiest = judging_work(size, shape, ready_owners(size, shape)) * 0.4
-    return Stage(
-        "judging",
-        passes=work * rounds,
-        serial=(Work(copied=size.given * 8.0 * 400.0) + making_busiest + beliefs * 2.0) * rounds,
-        n_passes=rounds,
-        held=held + size.given * 40.0,
-        block=shape.rows * size.features * 8.0 + shape.step * shape.T * 4.0 * 14.0,
-        shared=shape.sums + shape.ridge + 8.0 * size.given + 12.0 * shape.n,
-        answer=4.0 * shape.rows * size.tags_each,
-    )
-
-
-def _learning(size: Size, shape: Shape, rounds: int, held: float) -> Stage:
-    """Beliefs, learned from a sample of images of which all tags are judged."""
-    cells = sampled_cells(shape)
-    judged = judging_work(size, shape, cells / shape.T)
-    scored = scoring_work(size, shape, cells / shape.T)
-    return Stage(
-        "learning",
-        passes=judged * rounds + scored,
-        serial=belief_work(shape) + Work(copied=cells * 8.0 * 20.0),
-        held=held + SAMPLED_BYTES * cells,
-        block=ROWS_PER_BLOCK * shape.T * 4.0 * 14.0,
-        shared=shape.sums + shape.ridge + 8.0 * size.given + 12.0 * shape.n,
-    )
-
-
-def score_stage(
-    name: str, method: SugarPlus, size: Size, n_scored: float, *, verdicts: bool
-) -> Stage:
-    """Return what scoring some images takes, with verdicts and their reasons if so asked."""
-    shape = Shape.of(method, size, SCORED_ROWS)
-    work = scoring_work(size, shape, n_scored)
-    reading = reading_work(size) * (n_scored / size.images)
-    told = Work(calls=VERDICT_CALLS * n_scored if verdicts else 20.0 * n_scored)
-    owners = size.owners * (8.0 + 4.0 * shape.D) + 12.0 * size.owner_tags
-    return Stage(
-        name,
-        passes=work + reading + told,
-        n_passes=1,
-        held=shape.sums
         + shape.ridge
-        + held_of_images(method, size)
-        + owners
-        + busiest_bytes(size, shape),
-        block=SCORED_ROWS * shape.T * 4.0 * 6.0 + shape.step * shape.T * 4.0 * 14.0,
-        shared=shape.sums + shape.ridge + held_of_images(method, size),
-        answer=SCORED_ROWS * 400.0 if verdicts else 0.0,
+        + mixed
+        + min(size.owners, OWNERS_AT_ONCE) * shape.D * 20.0,
     )

@@ -6,26 +6,30 @@ tastes), M = K + D columns in all, R tags that are no columns, k sparse entries 
 
 from dataclasses import dataclass
 
-from sugartag.costs.size import Size
+from sugartag.costs.size import OWN_TAGS, Size
 from sugartag.costs.work import Work
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
-from sugartag.methods.sugar_plus.ridge import OWNER_CELLS
+from sugartag.methods.sugar_plus.ridge import OWNER_CELLS, OWNERS_AT_ONCE
 
 JUDGED_ARRAYS = 30
 """Arrays of images x tags that judging an image writes."""
-SCORED_ARRAYS = 25
-"""Those that come on top where images are scored: habits, look-alikes, belief, ranking."""
+SCORED_ARRAYS = 20
+"""Those that come on top where images are scored: habits, belief, ranking."""
 BELIEF_BYTES = 1_000.0
 """That learning a belief writes for each cell of the sample: mostly searching and sorting them."""
-HELD_PER_ENTRY = 52.0
-"""Bytes that a fit holds for each given tag and title word: tags as given and as trusted, what is
-thought of them, and the look-alikes' tags and tokens."""
-HELD_PER_IMAGE = 72.0
-"""Bytes that it holds for each image beside those and its short description: row numbers, owners,
-and where each row starts in five sparse arrays."""
+PAIR_BYTES = 700.0
+"""That judging given tags writes for each pair of a given tag and a column of its image."""
+HABIT_BYTES = 100.0
+"""That scoring an image writes for each tag of its owner."""
+LINK_COST = 600.0
+"""Multiply-adds that each tag of an image of the same owner is as long as."""
+CALLS_OF_A_STEP = 2_000.0
+"""Small steps that judging some images takes, however few they are."""
+HELD_PER_IMAGE = 16.0
+"""Bytes that are in memory for each image all the time: its owner, and which one is remembered."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +110,13 @@ class Shape:
         return 4.0 * self.M * (self.T + self.W + self.D)
 
 
-def held_of_images(method: SugarPlus, size: Size) -> float:
-    """Return the bytes that a fit holds because of the images, whatever the columns."""
-    codes = 4.0 * min(DIRECTIONS, size.features) if method.history else 0.0
-    return size.images * (HELD_PER_IMAGE + codes) + HELD_PER_ENTRY * (size.given + size.title_words)
+def held_of_rows(size: Size, shape: Shape) -> float:
+    """Return the bytes in memory for images and owners all the time, whoever does the work."""
+    # Of each owner: tastes, images, where those begin.
+    return HELD_PER_IMAGE * shape.n + size.owners * (4.0 * shape.S + 16.0)
 
 
-def judging_work(size: Size, shape: Shape, n: float) -> Work:
+def judging_work(size: Size, shape: Shape, n: float, at_once: float) -> Work:
     """Return what it takes to judge all tags of so many images, each left out of itself."""
     # An image is seen as it is and as it was fitted; its owner's other images may come on top.
     sides = 2.0 + _unready(size, shape)
@@ -120,18 +124,59 @@ def judging_work(size: Size, shape: Shape, n: float) -> Work:
     return Work(
         product32=2.0 * n * shape.D * others * (sides - 1.0) + 2.0 * n * shape.A * size.features,
         sparse=n * shape.k * others * sides,
-        # The weights of all columns are read once a step and side, to centre them.
-        copied=4.0 * n * shape.T * JUDGED_ARRAYS + n / shape.step * 4.0 * shape.K * others * sides,
-        calls=100.0 * n / shape.step,
+        copied=4.0 * n * shape.T * JUDGED_ARRAYS,
+        calls=CALLS_OF_A_STEP * n / at_once,
     )
 
 
-def scoring_work(size: Size, shape: Shape, n: float) -> Work:
+def alike_work(size: Size, n: float, at_once: float) -> Work:
+    """Return what it takes to ask the other images of the owners of so many."""
+    pairs, steps = n * size.fellows, n / at_once
+    return Work(
+        copied=pairs * 8.0 * (2 * DIRECTIONS + 20.0) + 16.0 * steps * size.owners,
+        # Five products of sparse rows, each made twice: once to count what it will have.
+        sparse=LINK_COST * pairs * max(size.tags_each, 1.0),
+        calls=CALLS_OF_A_STEP * steps,
+    )
+
+
+def given_work(size: Size, shape: Shape) -> Work:
+    """Return what it takes to judge the given tags of all images, and no others."""
+    entries = size.given + shape.n * _words(size, shape)
+    pairs = entries * shape.k
+    # An owner's values are looked up in sparse arrays that are gone through once a block.
+    owners = 16.0 * size.owners + 8.0 * _searched(size, shape)
+    return Work(
+        product32=2.0 * shape.n * (shape.A * size.features + shape.D**2),
+        sparse=shape.n * shape.k * shape.D,
+        copied=shape.D * (100.0 * shape.n + 12.0 * entries)
+        + PAIR_BYTES * pairs
+        + shape.blocks * owners,
+        calls=300.0 * shape.blocks,
+    )
+
+
+def owners_work(size: Size, shape: Shape, n: float) -> Work:
+    """Return what it takes to multiply the sums of so many owners by all weights."""
+    others = shape.T + shape.W + shape.D
+    entries = size.owner_tags / max(size.owners, 1) * n * shape.k / max(size.tags_each, 1e-9)
+    return Work(
+        product32=2.0 * n * shape.D * others,
+        sparse=entries * others,
+        copied=32.0 * n * others,
+        calls=100.0 * n / OWNERS_AT_ONCE,
+    )
+
+
+def scoring_work(size: Size, shape: Shape, n: float, at_once: float) -> Work:
     """Return what it takes to say how probable all tags of so many images are."""
-    pairs = n * size.fellows
-    return judging_work(size, shape, n) + Work(
-        copied=4.0 * n * shape.T * SCORED_ARRAYS + pairs * 8.0 * (2 * DIRECTIONS + 20.0),
-        sparse=40.0 * pairs * max(size.tags_each, 1.0),
+    own_tags = min(OWN_TAGS * size.tags_each * size.fellows, shape.T)
+    # Two arrays of all owners are made anew in every step.
+    habits = HABIT_BYTES * n * own_tags + 24.0 * n / at_once * size.owners
+    return (
+        judging_work(size, shape, n, at_once)
+        + alike_work(size, n, at_once)
+        + Work(copied=4.0 * n * shape.T * SCORED_ARRAYS + habits)
     )
 
 
@@ -161,6 +206,23 @@ def _unready(size: Size, shape: Shape) -> float:
         return 0.0
     ready: float = (ready_owners(size, shape) / size.owners) ** 0.3
     return 1.0 - ready
+
+
+def owners_block(shape: Shape) -> float:
+    """Return the bytes of the owners that are multiplied in one step."""
+    return OWNERS_AT_ONCE * (24.0 * shape.T + 16.0 * (shape.W + shape.D))
+
+
+def _words(size: Size, shape: Shape) -> float:
+    """Return the title words of an image that are columns."""
+    return size.words_each if shape.W else 0.0
+
+
+def _searched(size: Size, shape: Shape) -> float:
+    """Return the pairs of owner and tag that are gone through for the lookups of one block."""
+    lookups = shape.rows * size.tags_each
+    # With more pairs for each lookup than there are lookups, rows are searched one by one.
+    return size.owner_tags if size.owner_tags < lookups**2 else 0.0
 
 
 def reading_work(size: Size) -> Work:

@@ -77,10 +77,14 @@ class Stage:
     """Times that all images are read."""
     held: float = 0.0
     """Bytes that the process which leads holds meanwhile."""
+    grown: float = 0.0
+    """Bytes of arrays that grow with the collection: in scratch files where threads of one process
+    do the work, in the memory of the process that leads where others do."""
     block: float = 0.0
     """Bytes that a worker takes for the block it works on."""
     shared: float = 0.0
-    """Bytes that each worker must have, beside its block: sent once a pass. Part of ``held``."""
+    """Bytes that each worker must have, beside its block: sent once a pass. Part of what is held or
+    grown."""
     answer: float = 0.0
     """Bytes that each block sends back."""
     kept: float | None = None

@@ -210,7 +210,8 @@ class _Totals:
         self.owner_images[part.owner] += part.owner_images
         self.owner_dense[part.owner] += part.owner_dense
         words = self.owner_words
-        words.append(_spread(part.owner_words, part.owner, len(self.owner_images)))
+        if part.owner_words.nnz:
+            words.append(_spread(part.owner_words, part.owner, len(self.owner_images)))
         if len(words) > MOST_PARTS:
             words[:] = [_summed(words)]
 

@@ -1,0 +1,145 @@
+"""What of sugar-plus grows with images and owners: the arrays that an engine makes room for.
+
+Where one process does the work they are mapped to scratch files, but for the small ones; the
+process that leads others has all of them in its memory. The letters are those of
+:mod:`sugartag.costs.sugar_plus_shape`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sugartag.costs.size import OWN_TAGS, Size
+from sugartag.costs.sugar_plus_shape import Shape
+from sugartag.costs.work import Stage
+from sugartag.engine.room import SMALL
+from sugartag.methods.sugar_plus import SugarPlus
+from sugartag.methods.sugar_plus.habits import RATES
+from sugartag.methods.sugar_plus.remembered import DIRECTIONS
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Bytes of arrays that grow with the collection."""
+
+    small: float = 0.0
+    """Of those that are not worth a file: they are in memory anyhow."""
+    large: float = 0.0
+    """Of the others."""
+
+    @classmethod
+    def of(cls, *arrays: float) -> "Grown":
+        """Return arrays of these sizes."""
+        return cls(
+            sum(size for size in arrays if size < SMALL),
+            sum(size for size in arrays if size >= SMALL),
+        )
+
+    def __add__(self, other: "Grown") -> "Grown":
+        """Return both together."""
+        return Grown(self.small + other.small, self.large + other.large)
+
+    def __mul__(self, times: float) -> "Grown":
+        """Return the same so many times."""
+        return Grown(self.small * times, self.large * times)
+
+    @property
+    def whole(self) -> float:
+        """Bytes of all of them."""
+        return self.small + self.large
+
+
+@dataclass(frozen=True)
+class Room:
+    """What there is room made for in a fit, by what it is for."""
+
+    given: Grown
+    """Tags as they were given."""
+    trusted: Grown
+    """How far each is trusted, where they are."""
+    totals: Grown
+    """Sums over the images of each owner."""
+    products: Grown
+    """What those are multiplied to, while given tags are judged."""
+    described: Grown
+    """Images in short, in their order, until they are arranged."""
+    look_alikes: Grown
+    """The same by owner."""
+    thought: Grown
+    """Of each given tag: what content says, its chance, how probably it is a habit."""
+    habits: Grown
+    """Of each owner and tag: uses, and what they say for a habit of each rate."""
+
+    @classmethod
+    def of(cls, method: SugarPlus, size: Size, shape: Shape) -> "Room":
+        """Return what a fit makes room for."""
+        n, given, owners, pairs = shape.n, size.given, float(size.owners), size.owner_tags
+        place = bytes_of_a_place(size)
+        return cls(
+            given=Grown.of(4.0 * given, place * given, place * n),
+            trusted=Grown.of(4.0 * given),
+            totals=Grown.of(4.0 * shape.D * owners, 8.0 * pairs, place * pairs, place * owners),
+            products=Grown.of(4.0 * shape.D * owners, 4.0 * pairs, 4.0 * owner_words(size, shape)),
+            described=_described(method, size, place),
+            look_alikes=_look_alikes(method, size, place),
+            thought=Grown.of(4.0 * given) * 3.0,
+            habits=Grown.of(8.0 * len(RATES) * pairs, 8.0 * pairs, place * pairs, place * owners),
+        )
+
+    @property
+    def learned(self) -> Grown:
+        """What a round of the regression leaves to the next."""
+        return self.thought + self.habits + self.look_alikes
+
+    @property
+    def fitted(self) -> Grown:
+        """What a fitted model consists of."""
+        return self.given + self.totals + self.look_alikes + self.habits
+
+
+def stage_with(name: str, there: Grown, *, held: float, **parts: Any) -> Stage:
+    """Return a stage during which some arrays are there that grow with the collection."""
+    return Stage(name, held=held + there.small, grown=there.large, **parts)
+
+
+def bytes_of_a_place(size: Size) -> float:
+    """Return the bytes of a number that says where something is stored."""
+    return 8.0 if size.given + size.title_words > np.iinfo(np.int32).max else 4.0
+
+
+def owner_words(size: Size, shape: Shape) -> float:
+    """Return pairs of an owner and a title word of theirs."""
+    return min(OWN_TAGS * size.title_words, float(size.owners) * shape.W)
+
+
+def remembered(method: SugarPlus, size: Size) -> float:
+    """Return the images that are remembered."""
+    return min(float(size.images), float(size.owners) * method.history)
+
+
+def _described(method: SugarPlus, size: Size, place: float) -> Grown:
+    images = remembered(method, size)
+    tags, tokens = _entries(size, images)
+    return Grown.of(
+        4.0 * min(DIRECTIONS, size.features) * images,
+        *(4.0 * tags, place * tags, place * images),
+        *(4.0 * tokens, place * tokens, place * images),
+    )
+
+
+def _look_alikes(method: SugarPlus, size: Size, place: float) -> Grown:
+    images = remembered(method, size)
+    tags, tokens = _entries(size, images)
+    own = OWN_TAGS * tokens
+    return Grown.of(
+        4.0 * min(DIRECTIONS, size.features) * images,
+        *(4.0 * tags, place * tags, place * images),
+        *(8.0 * own, place * own, 4.0 * tokens, place * tokens),
+    )
+
+
+def _entries(size: Size, images: float) -> tuple[float, float]:
+    """Return the tags of so many images, and their tags and words."""
+    share = images / size.images
+    return size.given * share, (size.given + size.title_words) * share
