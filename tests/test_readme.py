@@ -25,10 +25,18 @@ def test_the_numbers_in_the_readme_are_those_of_the_result_files():
 
     text = README.read_text(encoding="utf-8")
     results = README.parent / "benchmarks" / "results"
-    memory = json.loads((results / "memory.json").read_text(encoding="utf-8"))
+    scaling = json.loads((results / "bench-scaling.json").read_text(encoding="utf-8"))
     solvers = json.loads((results / "solvers.json").read_text(encoding="utf-8"))
 
-    assert f"grew by {memory['growth']:.1%}".replace("%", " %") in text
+    seconds = {entry["counts"]["images"]: entry["seconds"] for entry in scaling["entries"].values()}
+    assert f"in {seconds[100_000]:.0f} seconds on two cores" in text
+    assert f"a million in {seconds[1_000_000] / 60:.1f} minutes" in text
+    (growth,) = (
+        step["peak_anonymous"] - 1.0
+        for step in scaling["derived"]["growth"]["sugar-plus"]
+        if (step["from"], step["to"]) == (250_000, 1_000_000)
+    )
+    assert f"memory grew by {growth:.0%}".replace("%", " %") in text
     assert f"1/{int(1 / solvers['exact_over_multiplicative_cpu'])} of the time" in text
     compared = json.loads((results / "comparison-openclipart.json").read_text(encoding="utf-8"))
     for name in ("sugar-plus", "nmc", "sugar-tc"):

@@ -163,8 +163,9 @@ class Habits:
     def stamps_unused(self, owner: IntArray, seen: FloatArray) -> FloatArray:
         """Return the same for tags that the owner never used; owners may be unknown."""
         n = len(self.images)
-        images = np.append(self.images, 0.0)[np.minimum(owner, n)]
-        others = np.where(owner < n, images - seen, 0.0)
+        others = np.zeros(len(owner))
+        told = np.flatnonzero(owner < n)
+        others[told] = self.images[owner[told]] - seen[told]
         return self._stamp(others[:, None] * LOG_MISS)
 
     def _stamp(self, log_odds: FloatArray) -> FloatArray:
@@ -192,7 +193,7 @@ class Manners:
         found = np.repeat(unused.astype(np.float32)[:, None], content.shape[1], axis=1)
         uses = self.habits.uses
         known = np.flatnonzero(rows.owner < uses.shape[0])
-        counts = np.diff(uses.indptr)[rows.owner[known]]
+        counts = uses.indptr[rows.owner[known] + 1] - uses.indptr[rows.owner[known]]
         row = np.repeat(known, counts)
         within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         pair = uses.indptr[rows.owner[row]] + within

@@ -127,16 +127,24 @@ class LookAlikes:
         place = np.minimum(np.searchsorted(self.token, key), max(len(self.token) - 1, 0))
         kept = self.token[place] == key if len(self.token) else np.zeros(len(key), dtype=bool)
         passed = np.concatenate([[0], np.cumsum(kept)])[weighed.indptr]
-        mine = sparse.csr_array(
-            (weighed.data[kept], place[kept], passed), shape=(len(rows), len(self.token))
-        )
-        both = sparse.csr_array(mine @ self.has_token)
-        return values_at(both, row_number_of_entries(looks), looks.indices)
+        # Of all images only those that have a token in question: the product makes room for each.
+        token, spot = np.unique(place[kept], return_inverse=True)
+        has = self.has_token[token]
+        image, column = np.unique(has.indices, return_inverse=True)
+        has = sparse.csr_array((has.data, column, has.indptr), shape=(len(token), len(image)))
+        mine = sparse.csr_array((weighed.data[kept], spot, passed), shape=(len(rows), len(token)))
+        both = sparse.csr_array(mine @ has)
+        if not len(image):
+            return np.zeros(looks.nnz)
+        at = np.minimum(np.searchsorted(image, looks.indices), len(image) - 1)
+        found = values_at(both, row_number_of_entries(looks), at)
+        return np.where(image[at] == looks.indices, found, 0.0)
 
     def _looks(self, rows: Rows) -> SparseRows:
         """Return rows x images kept: how much those of the same owner, but itself, look alike."""
-        owner = np.minimum(rows.owner, len(self.start) - 1)
-        counts = np.append(np.diff(self.start), 0)[owner]
+        nobody = len(self.start) - 1
+        owner = np.minimum(rows.owner, nobody)
+        counts = self.start[np.minimum(owner + 1, nobody)] - self.start[owner]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         row = np.repeat(np.arange(len(rows)), counts)
         member = np.arange(len(row)) - indptr[row] + self.start[owner][row]
