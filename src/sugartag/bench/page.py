@@ -49,7 +49,7 @@ HOW = """\
   at the rate measured. `src/sugartag/bench/flops.py` has the formulas.
 - Time of the paper's solver for 450 updates is that of setting the problem up and 450 times the
   median of the updates that were timed. Memory is that of the three tensors updates work on, in
-  single precision; a fit by this solver holds two more.
+  single precision, as many as a fit by this solver holds.
 """
 BILLION = "## What a billion images need"
 NOT_MEASURED = (

@@ -35,7 +35,7 @@ Found = dict[str, Any]
 def update_work(asks: Mapping[str, Any], folder: Path) -> Found:
     """Set the problem up and time single updates, as many as fit into the seconds allowed.
 
-    Three tensors are held, B, A and A ×₁ TᵀT; a fit also keeps its start.
+    Three tensors are held, as in a fit: B, A and A ×₁ TᵀT.
     """
     before = anonymous_bytes() / BYTES_PER_MB
     with Meter() as setup:
