@@ -58,6 +58,11 @@ def hang_until_killed(block: slice, folder: Path, values: np.ndarray) -> np.ndar
     return sum_of_rows(block, values)
 
 
+def sum_and_leave_a_mark(block: slice, folder: Path, values: np.ndarray) -> np.ndarray:
+    (folder / f"{block.start}-{time.monotonic_ns()}").touch()
+    return sum_of_rows(block, values)
+
+
 def look_at(block: slice, seen: CountsItsArrivals) -> bool:
     return seen.folder.is_dir()
 
@@ -70,6 +75,20 @@ class InOrder:
 
     def take(self, result: int, /) -> None:
         self.taken.append(result)
+
+
+class Summed:
+    """A total of rows that takes sums of results as well as results, and counts what it took."""
+
+    takes_sums = True
+
+    def __init__(self) -> None:
+        self.rows = np.zeros(5)
+        self.times = 0
+
+    def take(self, result: np.ndarray, /) -> None:
+        self.rows += result
+        self.times += 1
 
 
 class EngineContract:
@@ -107,6 +126,14 @@ class EngineContract:
 
     def test_a_total_takes_nothing_of_no_blocks(self, engine: Engine):
         assert engine.fold(start_after_a_while, (), InOrder()).taken == [-1]
+
+    def test_a_total_that_takes_sums_is_that_of_one_worker(self, engine: Engine, rng):
+        values = rng.normal(size=(100, 5))
+
+        total = engine.fold(sum_of_rows, BLOCKS, Summed(), values)
+
+        np.testing.assert_allclose(total.rows, values.sum(axis=0), rtol=1e-12, atol=1e-12)
+        assert 1 <= total.times <= len(BLOCKS)
 
     def test_shared_values_reach_the_function_by_place_and_by_name(self, engine: Engine):
         found = engine.map(join, row_blocks(4, 2), "a", second="b")

@@ -68,6 +68,15 @@ def test_the_choice_makes_the_engine_that_was_asked_for():
         assert engine == LocalEngine(workers=3, blas_threads=2, progress=progress)
 
 
+def test_a_process_that_leads_others_has_room_where_work_is_kept(tmp_path):
+    with (
+        ProgressDisplay() as progress,
+        EngineChoice("dask", workers=1).opened(progress, tmp_path) as started,
+        EngineChoice("dask", started.client.scheduler.address).opened(progress, tmp_path) as other,
+    ):
+        assert started.scratch == other.scratch == tmp_path
+
+
 @pytest.mark.usefixtures("photos")
 def test_fit_suggest_and_evaluate_give_the_same_on_a_cluster(tmp_path):
     fit, suggest, evaluate = (

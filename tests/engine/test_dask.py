@@ -28,7 +28,7 @@ from engine_contract import (
     sum_of_rows,
 )
 from sugartag.collection import Collection, open_collection, save_collection
-from sugartag.engine import DaskEngine, LocalEngine, clusters, row_blocks
+from sugartag.engine import DaskEngine, LocalEngine, clusters, room, row_blocks
 from sugartag.engine import dask as dask_engine
 from sugartag.engine.on_workers import Shared, content_of, run_block
 from sugartag.errors import EngineError, MissingExtraError, SettingsError
@@ -106,10 +106,11 @@ def test_the_workers_are_two_other_processes_spoken_to_over_tcp(cluster, address
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_fit_over_tcp_equals_the_local_one(address, opened, name):
+def test_a_fit_over_tcp_equals_the_local_one(address, opened, name, tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "SMALL", 64)
     method = make_method(name, SMALL[name])
 
-    with DaskEngine.connected(address) as engine:
+    with DaskEngine.connected(address, scratch=tmp_path) as engine:
         over_tcp = method.fit(opened, engine=engine, rng=np.random.default_rng(1))
     here = method.fit(opened, engine=LocalEngine(blas_threads=1), rng=np.random.default_rng(1))
 
@@ -183,6 +184,23 @@ def test_results_are_made_only_a_few_ahead_of_who_takes_them(cluster, tmp_path):
     found.close()
 
 
+def test_workers_that_come_in_the_middle_of_a_pass_are_given_work(cluster, tmp_path, monkeypatch):
+    def begin(block: slice) -> None:
+        (tmp_path / str(block.start)).touch()
+
+    monkeypatch.setattr(DaskEngine, "_threads_there", lambda self: 1)
+    found = cluster.map(begin, row_blocks(200, 1))
+    next(found)
+    time.sleep(0.3)
+    before = len(list(tmp_path.iterdir()))
+    monkeypatch.setattr(DaskEngine, "_threads_there", lambda self: 10)
+    next(found)
+
+    assert before <= 3
+    assert soon(lambda: len(list(tmp_path.iterdir())) == 2 + 2 * 10)
+    found.close()
+
+
 def test_progress_tells_rows_done_after_each_block_and_each_group_of_a_sum(cluster):
     told = []
     engine = DaskEngine(cluster.client, progress=lambda *what: told.append(what))
@@ -192,23 +210,6 @@ def test_progress_tells_rows_done_after_each_block_and_each_group_of_a_sum(clust
 
     assert told[:4] == [("start after a while", block.stop, 12) for block in BLOCKS[:4]]
     assert told[4:] == [("sum of rows", done, 100) for done in (24, 48, 72, 96, 100)]
-
-
-@pytest.mark.parametrize("n_blocks", [1, 2, 8, 9, 64, 65, 100, 600])
-def test_a_tree_adds_every_block_once_in_order_by_few_at_a_time(n_blocks):
-    groups = []
-
-    def added(parts):
-        groups.append(len(parts))
-        return [number for part in parts for number in part]
-
-    tree = dask_engine._Tree(added)
-    for number in range(n_blocks):
-        tree.take([number])
-        assert sum(map(len, tree._levels)) <= 7 * len(tree._levels) + 1
-
-    assert tree.root() == list(range(n_blocks))
-    assert all(size <= 8 for size in groups)
 
 
 def test_a_collection_opened_from_a_folder_travels_as_names_of_files(cluster, opened, folder):

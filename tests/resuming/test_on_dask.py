@@ -7,15 +7,19 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from engine_contract import BLOCKS, EngineContract, sum_of_rows
+from engine_contract import EngineContract, sum_of_rows
 from killed_fits import in_small_blocks
 from sugartag.collection import Collection, open_collection, save_collection
-from sugartag.engine import DaskEngine, LocalEngine
+from sugartag.engine import DaskEngine, LocalEngine, row_blocks
 from sugartag.errors import EngineError
 from sugartag.fitting import fit_model
 from sugartag.methods.registry import make_method
@@ -60,6 +64,26 @@ def content(folder: Path) -> dict[Path, bytes]:
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
+@dataclass
+class Added:
+    """A total that takes sums of results as well as results."""
+
+    rows: np.ndarray
+    takes_sums: ClassVar[bool] = True
+
+    def take(self, result: np.ndarray, /) -> None:
+        self.rows += result
+
+
+@pytest.fixture(autouse=True)
+def _added_is_ours(monkeypatch):
+    """Let the total stand among the classes that are kept."""
+    module = ModuleType("sugartag.of_this_test")
+    module.Added = Added
+    monkeypatch.setitem(sys.modules, "sugartag.of_this_test", module)
+    monkeypatch.setattr(Added, "__module__", "sugartag.of_this_test")
+
+
 @pytest.fixture(scope="module")
 def inner() -> Iterator[DaskEngine]:
     with DaskEngine.local_cluster(1) as engine:
@@ -74,28 +98,35 @@ class TestResumableDaskEngine(EngineContract):
         return ResumableEngine(inner, tmp_path_factory.mktemp("work"), 0.0)
 
 
-def test_a_sum_goes_on_at_a_group_of_blocks_to_the_same_bits(inner, tmp_path, rng):
-    values = rng.normal(size=(100, 5)) * 10.0 ** rng.integers(-8, 8, (100, 5))
-    other = tmp_path / "other"
-    other.mkdir()
-    wanted = ResumableEngine(inner, other, 0.0).sum(sum_of_rows, BLOCKS, values)
-    work = tmp_path / "work"
-    work.mkdir()
-    parts = inner.sums(sum_of_rows, BLOCKS, values)
+@pytest.mark.parametrize(("verb", "kept"), [("sums_so_far", 128), ("pieces", 16)])
+def test_a_pass_goes_on_at_a_group_of_blocks_to_the_same_bits(inner, tmp_path, rng, verb, kept):
+    values = rng.normal(size=(300, 5)) * 10.0 ** rng.integers(-8, 8, (300, 5))
+    blocks = row_blocks(300, 2)
 
     class Killed(DaskEngine):
-        def sums(self, *_: object) -> Iterator[np.ndarray]:
-            yield from (next(parts), next(parts))
-            raise EngineError("gone")
+        """Goes when the third piece is asked for."""
 
+    def gone_after_two(self: DaskEngine, *asked: object) -> Iterator[object]:
+        made = getattr(inner, verb)(*asked)
+        yield from islice(made, 2)
+        raise EngineError("gone")
+
+    def run(engine: DaskEngine, work: str) -> tuple[np.ndarray, int]:
+        (tmp_path / work).mkdir(exist_ok=True)
+        resumable = ResumableEngine(engine, tmp_path / work, 0.0)
+        if verb == "sums_so_far":
+            return resumable.sum(sum_of_rows, blocks, values), resumable.blocks_read
+        total = resumable.fold(sum_of_rows, blocks, Added(np.zeros(5)), values)
+        return total.rows, resumable.blocks_read
+
+    setattr(Killed, verb, gone_after_two)
+    wanted, _ = run(inner, "other")
     with pytest.raises(EngineError, match="gone"):
-        ResumableEngine(Killed(inner.client), work, 0.0).sum(sum_of_rows, BLOCKS, values)
-    after = ResumableEngine(inner, work, 0.0)
-    found = after.sum(sum_of_rows, BLOCKS, values)
+        run(Killed(inner.client), "work")
+    found, blocks_read = run(inner, "work")
 
     np.testing.assert_array_equal(found, wanted)
-    assert after.blocks_read == 16
-    parts.close()
+    assert blocks_read == kept
 
 
 def test_a_fit_whose_scheduler_is_killed_goes_on_with_another(tmp_path, collection, monkeypatch):

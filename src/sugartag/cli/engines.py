@@ -43,10 +43,10 @@ class EngineChoice:
         _silence_dask()
         if self.scheduler is not None:
             return DaskEngine.connected(
-                self.scheduler, blas_threads=self.blas_threads, progress=progress
+                self.scheduler, blas_threads=self.blas_threads, progress=progress, scratch=scratch
             )
         return DaskEngine.local_cluster(
-            self.workers, blas_threads=self.blas_threads, progress=progress
+            self.workers, blas_threads=self.blas_threads, progress=progress, scratch=scratch
         )
 
     def _threads(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 import numpy.typing as npt
@@ -27,7 +28,11 @@ Taken = TypeVar("Taken", contravariant=True)
 
 
 class Takes(Protocol[Taken]):
-    """Something that results are taken into, one after the other, and that changes by it."""
+    """Something that results are taken into, one after the other, and that changes by it.
+
+    One with the attribute ``takes_sums``, true, may be given the sum of the results of a few
+    neighbouring blocks in place of each: the same to it, but for rounding.
+    """
 
     def take(self, result: Taken, /) -> None:
         """Take the result of the next block."""
@@ -35,6 +40,8 @@ class Takes(Protocol[Taken]):
 
 
 Total = TypeVar("Total", bound=Takes[Any])
+
+Given = TypeVar("Given", covariant=True)
 
 
 class Engine(Protocol):
@@ -48,6 +55,16 @@ class Engine(Protocol):
     @property
     def threads(self) -> int:
         """How many threads work in the calling process, between passes, may use."""
+        ...
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the workers see what is in the memory of the calling process."""
+        ...
+
+    @property
+    def scratch(self) -> Path | None:
+        """The folder for files that ``room`` maps; None if it is in memory."""
         ...
 
     def room(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -97,23 +114,47 @@ class RestartableEngine(Engine, Protocol):
         """Told how far a pass has come."""
         ...
 
-    @property
-    def blocks_per_sum(self) -> int:
-        """How many blocks each of ``sums`` is of; a sum is begun again at a multiple of it."""
-        ...
-
-    def sums(
+    def sums_so_far(
         self,
         function: Callable[Concatenate[Block, Shared], Sum],
         blocks: Sequence[Block],
+        start: Sum | None,
         *shared: Shared.args,
         **named: Shared.kwargs,
-    ) -> Iterator[Sum]:
-        """Yield the sum of each ``blocks_per_sum`` blocks, in order; added up, that of all."""
+    ) -> Iterator["SumSoFar[Sum]"]:
+        """Yield the sum so far, every few blocks and after the last.
+
+        A sum that is begun again with one that was asked for here, as ``start``, and with the
+        blocks that it is not of, ends with the same bits. Without blocks nothing is yielded.
+        """
+        ...
+
+    def pieces(
+        self,
+        function: Callable[Concatenate[Block, Shared], Any],
+        blocks: Sequence[Block],
+        total: Takes[Any],
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what a total is to take, in order, each after how many blocks it is of."""
         ...
 
     def while_taken(self) -> AbstractContextManager[Any]:
         """Keep this process as it is while somebody takes the results of ``map``."""
+        ...
+
+
+class SumSoFar(Protocol[Given]):
+    """What the first blocks of a pass add up to; another thing once the next is asked for."""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of this pass it is of."""
+        ...
+
+    def value(self) -> Given:
+        """Return the sum, from wherever it is."""
         ...
 
 
@@ -125,10 +166,12 @@ class Progress(Protocol):
         ...
 
 
-def taken_into(total: Total, results: Iterable[Any]) -> Total:
-    """Return the total after it took all results."""
-    for result in results:
-        total.take(result)
+def taken_into(total: Total, pieces: Iterable[tuple[int, Any]]) -> Total:
+    """Return the total after it took all pieces."""
+    for _, piece in pieces:
+        total.take(piece)
+        # Or it would stay until the next is there, and both may be large.
+        del piece
     return total
 
 

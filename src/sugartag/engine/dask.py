@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, ClassVar, Concatenate, Self
+from pathlib import Path
+from typing import Any, Concatenate, Self
 
 import numpy.typing as npt
 
@@ -17,6 +17,8 @@ from sugartag.engine.base import (
     Result,
     Shared,
     Sum,
+    SumSoFar,
+    Takes,
     Total,
     name_of_pass,
     taken_into,
@@ -28,16 +30,21 @@ from sugartag.engine.clusters import (
     large_messages,
     processes_here,
 )
-from sugartag.engine.futures import result_of, told_if_gone, wait_for
+from sugartag.engine.futures import result_of, told_if_gone
 from sugartag.engine.on_workers import Shared as SharedValue
-from sugartag.engine.on_workers import add_up, content_of, run_block
+from sugartag.engine.on_workers import add_up, content_of, run_block, run_blocks
+from sugartag.engine.passes import Steps, SumOnWorkers, Task, rows_in
 from sugartag.engine.room import room_in
 from sugartag.errors import EngineError, SettingsError
 
 FAN_IN = 8
-"""Results added in one task: a sum of n blocks is a tree of log8 n levels."""
-BLOCKS_PER_THREAD = 2
-"""Blocks that are sent ahead for each thread of the workers."""
+"""Results added in one task: of blocks to that of a group, and of groups to that of a span."""
+TASKS_PER_THREAD = 2
+"""Tasks that are sent ahead for each thread of the workers."""
+GROUPS_PER_THREAD = 4
+"""From so many on a group of blocks is one task; of fewer, some threads would have none."""
+BEFORE_BLOCKS = 1
+"""The priority, in Dask's terms, of what is to be done before blocks that were sent earlier."""
 MAX_SHARED_BYTES = 1 << 30
 """Of one shared value, besides what lies in mapped files: it passes through the scheduler."""
 
@@ -54,9 +61,10 @@ class DaskEngine:
     blas_threads: int = 1
     """BLAS threads of a worker while it runs a block."""
     progress: Progress | None = None
-    """Told how many rows of the pass are done: after each block, or each few blocks of a sum."""
-    blocks_per_sum: ClassVar[int] = FAN_IN
-    """Blocks are added so many at a time, by a worker."""
+    """Told how many rows of the pass are done: after each block, or each few that are added."""
+    scratch: Path | None = None
+    """The folder for files that large arrays of this process are mapped to; None keeps them in
+    its memory."""
     _opened: ExitStack = field(default_factory=ExitStack, repr=False)
     _held: dict[str, Any] = field(default_factory=dict, repr=False)
     """The shared values of the last pass, by key: the next one often needs them again."""
@@ -73,11 +81,12 @@ class DaskEngine:
         timeout: float = SECONDS_TO_CONNECT,
         blas_threads: int | None = None,
         progress: Progress | None = None,
+        scratch: Path | None = None,
     ) -> Self:
         """Connect to the scheduler at an address and wait for a first worker, each so long."""
         with ExitStack() as opened:
             client = opened.enter_context(client_of(address, timeout))
-            return cls(client, blas_threads or 1, progress, opened.pop_all())
+            return cls(client, blas_threads or 1, progress, scratch, opened.pop_all())
 
     @classmethod
     def local_cluster(
@@ -87,6 +96,7 @@ class DaskEngine:
         retries: int = 3,
         blas_threads: int | None = None,
         progress: Progress | None = None,
+        scratch: Path | None = None,
     ) -> Self:
         """Start worker processes on this machine, one a core if not said, and connect to them.
 
@@ -98,7 +108,7 @@ class DaskEngine:
         with ExitStack() as opened:
             cluster = opened.enter_context(processes_here(n_workers, retries))
             client = opened.enter_context(client_of_own(cluster))
-            return cls(client, blas_threads or 1, progress, opened.pop_all())
+            return cls(client, blas_threads or 1, progress, scratch, opened.pop_all())
 
     def close(self) -> None:
         """Leave the cluster, and end it if it was started here."""
@@ -108,13 +118,13 @@ class DaskEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the workers see what is in the memory of the calling process."""
+        return False
 
     @property
     def threads(self) -> int:
@@ -122,8 +132,8 @@ class DaskEngine:
         return os.cpu_count() or 1
 
     def room(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return zeros for what grows with the collection, in the memory of this process."""
-        return room_in(None, shape, dtype)
+        """Return zeros for what grows with the collection: in memory, or mapped to a file."""
+        return room_in(self.scratch, shape, dtype)
 
     def map(
         self,
@@ -135,11 +145,11 @@ class DaskEngine:
         """Yield ``function(block, ...)`` for each block, in order, a few ahead at most."""
         if not blocks:
             return
-        submit = self._submitter(function, shared, named)
-        steps = _Steps(self, name_of_pass(function), blocks)
-        tasks = ((submit(block), block.stop - block.start) for block in blocks)
-        for future in steps.in_order(tasks, ahead=self._blocks_ahead()):
-            yield result_of(future)
+        run = self._sender(function, shared, named)
+        tasks = (Task(run(run_block, block), (block,)) for block in blocks)
+        steps = self._steps(function, blocks)
+        for task in steps.in_order(tasks, ahead=self._tasks_ahead):
+            yield result_of(task.future)
 
     def sum(
         self,
@@ -148,25 +158,31 @@ class DaskEngine:
         *shared: Shared.args,
         **named: Shared.kwargs,
     ) -> Sum:
-        """Return the sum of ``function(block, ...)``: a tree that only the blocks decide."""
+        """Return the sum of ``function(block, ...)``, in an order that only the blocks decide."""
         if not blocks:
             raise ValueError("there is nothing to sum: no blocks")
-        tree = _Tree(self._added)
-        for future in self._groups(function, blocks, shared, named):
-            tree.take(future)
-        result: Sum = result_of(tree.root())
-        return result
+        (whole,) = deque(self.sums_so_far(function, blocks, None, *shared, **named), maxlen=1)
+        return whole.value()
 
-    def sums(
+    def sums_so_far(
         self,
         function: Callable[Concatenate[Block, Shared], Sum],
         blocks: Sequence[Block],
+        start: Sum | None,
         *shared: Shared.args,
         **named: Shared.kwargs,
-    ) -> Iterator[Sum]:
-        """Yield the sum of each few blocks, in order; those of a ``sum`` before it adds them."""
-        if blocks:
-            yield from map(result_of, self._groups(function, blocks, shared, named))
+    ) -> Iterator[SumSoFar[Sum]]:
+        """Yield the sum so far after each span of blocks; it stays there until it is asked for."""
+        total = SumOnWorkers(self._added, self._total_sent)
+        total.start_with(start)
+        span: list[Task] = []
+        for group in self._groups(function, blocks, shared, named):
+            span.append(group)
+            n_blocks = sum(len(task.blocks) for task in span)
+            if len(span) == FAN_IN or total.blocks + n_blocks == len(blocks):
+                total.take(self._added([task.future for task in span]), n_blocks)
+                span.clear()
+                yield total
 
     def fold(
         self,
@@ -177,7 +193,24 @@ class DaskEngine:
         **named: Shared.kwargs,
     ) -> Total:
         """Return ``total`` after it took ``function(block, ...)`` of each block, in order."""
-        return taken_into(total, self.map(function, blocks, *shared, **named))
+        return taken_into(total, self.pieces(function, blocks, total, *shared, **named))
+
+    def pieces(
+        self,
+        function: Callable[Concatenate[Block, Shared], Any],
+        blocks: Sequence[Block],
+        total: Takes[Any],
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what a total is to take: of each block, or if that will do of each group."""
+        if getattr(total, "takes_sums", False):
+            for group in self._groups(function, blocks, shared, named):
+                yield len(group.blocks), result_of(group.future)
+        else:
+            for result in self.map(function, blocks, *shared, **named):
+                yield 1, result
+                del result
 
     def while_taken(self) -> AbstractContextManager[Any]:
         """Do nothing: what workers do has no effect on this process."""
@@ -189,49 +222,60 @@ class DaskEngine:
         blocks: Sequence[Block],
         shared: Sequence[Any],
         named: Mapping[str, Any],
-    ) -> Iterator[Any]:
-        """Yield the task that holds the sum of each few blocks, once it is done."""
-        submit = self._submitter(function, shared, named)
-        steps = _Steps(self, name_of_pass(function), blocks)
+    ) -> Iterator[Task]:
+        """Return the tasks that hold the sum of each few blocks, each once it is done.
 
-        def tasks() -> Iterator[tuple[Any, int]]:
-            for start in range(0, len(blocks), FAN_IN):
-                group = blocks[start : start + FAN_IN]
-                rows = sum(block.stop - block.start for block in group)
-                yield self._added([submit(block) for block in group]), rows
+        The blocks of a group are run one after the other by one worker, which needs to hold no
+        more than two results; or each by another if there are few. The sum is the same.
+        """
+        if not blocks:
+            return iter(())
+        run = self._sender(function, shared, named)
+        groups = [blocks[start : start + FAN_IN] for start in range(0, len(blocks), FAN_IN)]
+        steps = self._steps(function, blocks)
+        if len(groups) >= GROUPS_PER_THREAD * self._threads_there():
+            tasks = (Task(run(run_blocks, group), group) for group in groups)
+            return steps.in_order(tasks, ahead=self._tasks_ahead)
+        tasks = (
+            Task(self._added([run(run_block, block) for block in group]), group) for group in groups
+        )
+        return steps.in_order(tasks, ahead=lambda: 1 + self._tasks_ahead() // FAN_IN)
 
-        return steps.in_order(tasks(), ahead=1 + self._blocks_ahead() // FAN_IN)
+    def _steps(self, function: Callable[..., Any], blocks: Sequence[Block]) -> Steps:
+        return Steps(name_of_pass(function), rows_in(blocks), self.progress)
 
     def _added(self, futures: Sequence[Any]) -> Any:
         if len(futures) == 1:
             return futures[0]
         with told_if_gone():
-            return self.client.submit(add_up, list(futures), pure=False)
+            # Each addition makes room for some of the blocks that wait.
+            return self.client.submit(add_up, list(futures), pure=False, priority=BEFORE_BLOCKS)
 
-    def _blocks_ahead(self) -> int:
+    def _tasks_ahead(self) -> int:
+        return TASKS_PER_THREAD * self._threads_there()
+
+    def _threads_there(self) -> int:
         with told_if_gone():
             threads: Mapping[str, int] = self.client.nthreads()
-        return BLOCKS_PER_THREAD * max(1, sum(threads.values()))
+        return max(1, sum(threads.values()))
 
-    def _submitter(
+    def _sender(
         self,
         function: Callable[..., Any],
         shared: Sequence[Any],
         named: Mapping[str, Any],
-    ) -> Callable[[Block], Any]:
-        """Send what all blocks need, and return what sends a block."""
+    ) -> Callable[[Callable[..., Any], Any], Any]:
+        """Send what all blocks need, and return what sends a block, or some, to be run."""
         values = [self._sent(value) for value in (function, *shared, *named.values())]
         self._held.clear()
         self._held.update({future.key: future for future in values})
         names = tuple(named)
 
-        def submit(block: Block) -> Any:
+        def send(run: Callable[..., Any], what: Any) -> Any:
             with told_if_gone():
-                return self.client.submit(
-                    run_block, block, self.blas_threads, names, *values, pure=False
-                )
+                return self.client.submit(run, what, self.blas_threads, names, *values, pure=False)
 
-        return submit
+        return send
 
     def _sent(self, value: Any) -> Any:
         """Return the task that holds a shared value, the one there is if it is unchanged."""
@@ -241,63 +285,15 @@ class DaskEngine:
                 f"a value of {len(content) / 1e9:.1f} GB that all blocks need is too large to "
                 "send; open the collection and the model from folders that the workers see too"
             )
+        return self._task_of(content)
+
+    def _total_sent(self, total: Any) -> Any | None:
+        content = content_of(total)
+        return None if len(content) > MAX_SHARED_BYTES else self._task_of(content)
+
+    def _task_of(self, content: bytes) -> Any:
         key = f"shared-{hashlib.sha256(content).hexdigest()}"
         if key in self._held:
             return self._held[key]
         with told_if_gone(), large_messages(2 * MAX_SHARED_BYTES):
-            return self.client.submit(SharedValue, content, key=key)
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """Waits for the tasks of one pass in their order, and tells how far it has come."""
-
-    engine: DaskEngine
-    name: str
-    blocks: Sequence[Block]
-
-    def in_order(self, tasks: Iterator[tuple[Any, int]], *, ahead: int) -> Iterator[Any]:
-        """Yield each task once it is done; those after it, ``ahead`` at most, run meanwhile."""
-        total, done = sum(block.stop - block.start for block in self.blocks), 0
-        waiting: deque[tuple[Any, int]] = deque()
-        try:
-            while True:
-                while len(waiting) <= ahead and (task := next(tasks, None)) is not None:
-                    waiting.append(task)
-                if not waiting:
-                    return
-                future, rows = waiting.popleft()
-                wait_for(future)
-                done += rows
-                if self.engine.progress is not None:
-                    self.engine.progress(self.name, done, total)
-                yield future
-        finally:
-            # What nobody holds any more, the scheduler drops before it begins.
-            waiting.clear()
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """Adds futures up level by level, so that few partial sums exist at any time."""
-
-    added: Callable[[Sequence[Any]], Any]
-    _levels: list[list[Any]] = field(default_factory=list)
-
-    def take(self, future: Any) -> None:
-        """Take the next partial sum, and add up every level that is full."""
-        for level in self._levels:
-            level.append(future)
-            if len(level) < FAN_IN:
-                return
-            future = self.added(level)
-            level.clear()
-        self._levels.append([future])
-
-    def root(self) -> Any:
-        """Return the sum of all that was taken, the earliest first."""
-        rest = [future for level in reversed(self._levels) for future in level]
-        while len(rest) > 1:
-            groups = range(0, len(rest), FAN_IN)
-            rest = [self.added(rest[start : start + FAN_IN]) for start in groups]
-        return rest[0]
+            return self.client.submit(SharedValue, content, key=key, priority=BEFORE_BLOCKS)

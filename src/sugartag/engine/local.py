@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, ClassVar, Concatenate
+from typing import Any, Concatenate, Generic
 
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
@@ -20,6 +20,7 @@ from sugartag.engine.base import (
     Result,
     Shared,
     Sum,
+    Takes,
     Total,
     name_of_pass,
     taken_into,
@@ -44,14 +45,17 @@ class LocalEngine:
     """Told after each block how many rows of the pass are done."""
     scratch: Path | None = None
     """The folder for files that large arrays are mapped to; None keeps them in memory."""
-    blocks_per_sum: ClassVar[int] = 1
-    """Blocks are added one by one."""
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise SettingsError(f"workers must be at least 1, not {self.workers}")
         if self.blas_threads is not None and self.blas_threads < 1:
             raise SettingsError(f"blas_threads must be at least 1, not {self.blas_threads}")
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the workers see what is in the memory of the calling process."""
+        return True
 
     @property
     def threads(self) -> int:
@@ -95,15 +99,19 @@ class LocalEngine:
             raise ValueError("there is nothing to sum: no blocks")
         return reduce(add, self.map(function, blocks, *shared, **named))
 
-    def sums(
+    def sums_so_far(
         self,
         function: Callable[Concatenate[Block, Shared], Sum],
         blocks: Sequence[Block],
+        start: Sum | None,
         *shared: Shared.args,
         **named: Shared.kwargs,
-    ) -> Iterator[Sum]:
-        """Yield what is to be added, in order: the results themselves."""
-        return self.map(function, blocks, *shared, **named)
+    ) -> Iterator["_SumHere[Sum]"]:
+        """Yield the sum so far after each block, added to what it is to start with."""
+        total = start
+        for number, result in enumerate(self.map(function, blocks, *shared, **named), 1):
+            total = result if total is None else total + result
+            yield _SumHere(number, total)
 
     def fold(
         self,
@@ -114,7 +122,18 @@ class LocalEngine:
         **named: Shared.kwargs,
     ) -> Total:
         """Return ``total`` after it took ``function(block, ...)`` of each block, in order."""
-        return taken_into(total, self.map(function, blocks, *shared, **named))
+        return taken_into(total, self.pieces(function, blocks, total, *shared, **named))
+
+    def pieces(
+        self,
+        function: Callable[Concatenate[Block, Shared], Any],
+        blocks: Sequence[Block],
+        total: Takes[Any],
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what a total is to take: the result of each block."""
+        return ((1, result) for result in self.map(function, blocks, *shared, **named))
 
     def while_taken(self) -> AbstractContextManager[Any]:
         """Hold BLAS to as many threads as it has in a pass, for whoever takes the results too."""
@@ -141,3 +160,15 @@ class LocalEngine:
             finally:
                 for future in waiting:
                     future.cancel()
+
+
+@dataclass(frozen=True)
+class _SumHere(Generic[Sum]):
+    """A sum in this process."""
+
+    blocks: int
+    total: Sum
+
+    def value(self) -> Sum:
+        """Return it."""
+        return self.total

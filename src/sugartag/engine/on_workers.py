@@ -56,9 +56,14 @@ def run_block(
         return function.value(block, *values[:n_placed], **named)
 
 
+def run_blocks(blocks: Sequence[Block], *others: Any) -> Any:
+    """Return the sum of what the block function gives, two results in memory at any time."""
+    return reduce(add, (run_block(block, *others) for block in blocks))
+
+
 def add_up(parts: Sequence[Any]) -> Any:
-    """Return the sum of some results, added in the order given."""
-    return reduce(add, parts)
+    """Return the sum of some results, added in the order given; one may have been sent here."""
+    return reduce(add, (part.value if isinstance(part, Shared) else part for part in parts))
 
 
 def _this_worker() -> str:

@@ -92,7 +92,8 @@ class Packer:
         if isinstance(value, _Repeated):
             return value
         if isinstance(value, np.ndarray):
-            return _place_of(value) or value
+            # One mapped to a file that others cannot open arrives as any other.
+            return _place_of(value) or (np.asarray(value) if type(value) is np.memmap else value)
         if type(value) is sparse.csr_array:
             arrays = (_repeated(value.data), value.indices, value.indptr)
             return self._parts(_csr_array, value.shape, *arrays)

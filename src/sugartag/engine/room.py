@@ -5,6 +5,7 @@ process holds no more than what it works on.
 """
 
 import math
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,17 @@ def room_in(
         return np.zeros(shape, dtype=dtype)
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
-            file.truncate(size)
+            _reserve(file.fileno(), size)
             return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
     except OSError as error:
         raise StorageError(
             f"cannot write {size:,} bytes of scratch to {folder}: {error.strerror or error}"
         ) from error
+
+
+def _reserve(file: int, size: int) -> None:
+    """Take the disk space now: to find out while writing to a mapped file would be too late."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.ftruncate(file, size)

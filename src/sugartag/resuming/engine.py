@@ -21,6 +21,7 @@ from sugartag.engine.base import (
     Result,
     Shared,
     Sum,
+    SumSoFar,
     Total,
     name_of_pass,
 )
@@ -65,6 +66,16 @@ class ResumableEngine:
         """How many threads work in the calling process, between passes, may use."""
         return self.inner.threads
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the workers see what is in the memory of the calling process."""
+        return self.inner.shares_memory
+
+    @property
+    def scratch(self) -> Path | None:
+        """The folder for files that ``room`` maps; None if it is in memory."""
+        return self.inner.scratch
+
     def room(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return zeros for what grows with the collection: in memory, or mapped to a file."""
         return self.inner.room(shape, dtype)
@@ -93,16 +104,15 @@ class ResumableEngine:
         *shared: Shared.args,
         **named: Shared.kwargs,
     ) -> Sum:
-        """Return the sum of ``function(block, ...)``, added as the other engine gives the parts."""
+        """Return the sum of ``function(block, ...)``, added as the other engine does it."""
         if not blocks:
             raise ValueError("there is nothing to sum: no blocks")
         keeper = self._keeper("sum", function, blocks)
-        done, total = keeper.restored(0, None)
-        for part in self.inner.sums(function, blocks[done:], *shared, **named):
-            total = part if done == 0 else total + part
-            done = min(done + self.inner.blocks_per_sum, len(blocks))
-            keeper.look_at(done, total)
-        result: Sum = total
+        done, start = keeper.restored(0, None)
+        so_far: SumSoFar[Sum] | None = None
+        for so_far in self.inner.sums_so_far(function, blocks[done:], start, *shared, **named):
+            keeper.look_at(done + so_far.blocks, so_far.value)
+        result: Sum = start if so_far is None else so_far.value()
         return result
 
     def fold(
@@ -119,10 +129,12 @@ class ResumableEngine:
         """
         keeper = self._keeper("fold", function, blocks)
         done, total = keeper.restored(0, total)
-        for result in self.inner.map(function, blocks[done:], *shared, **named):
-            total.take(result)
-            done += 1
-            keeper.look_at(done, total)
+        for n_blocks, piece in self.inner.pieces(function, blocks[done:], total, *shared, **named):
+            total.take(piece)
+            # Or it would stay until the next is there, and both may be large.
+            del piece
+            done += n_blocks
+            keeper.look_at(done, lambda: total)
         return total
 
     def _begin(self, verb: str, function: Callable[..., Any], blocks: Sequence[Block]) -> KeptPass:
@@ -228,13 +240,16 @@ class _TotalKeeper:
         logger.info("%s: %d of %d blocks read back", self._kept.what.name, *self._of(found[0]))
         return found
 
-    def look_at(self, done: int, total: Any) -> None:
-        """Write the total if it is time to, or if it is the last and took long enough."""
+    def look_at(self, done: int, total: Callable[[], Any]) -> None:
+        """Write the total if it is time to, or if it is the last and took long enough.
+
+        It is asked for only then: it may have a long way to come.
+        """
         is_last = done == self._kept.what.n_blocks
         began = time.monotonic()
         age = began - self._last
         if self._is_kept and age >= (WORTH_KEEPING * self._every if is_last else self._pause):
-            self._is_kept = _written(self._kept, done, total, self._kept.keep_total)
+            self._is_kept = _written(self._kept, done, total(), self._kept.keep_total)
             self._last = time.monotonic()
             if self._every:
                 self._pause = max(self._every, (self._last - began) / MAX_SHARE)
