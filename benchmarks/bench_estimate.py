@@ -15,9 +15,10 @@ from typing import Any
 
 from measured_fit import measured
 from sugartag.costs import Rates, Size, estimate_fit
-from sugartag.costs.advice import in_bytes, in_seconds
+from sugartag.costs.advice import in_seconds
 from sugartag.costs.calibration import shipped_calibration
 from sugartag.costs.estimate import COUNTED_WITHIN, ITERATED_WITHIN
+from sugartag.costs.limits import in_bytes
 from sugartag.evaluation.cost import machine
 from sugartag.methods.registry import make_method
 

@@ -16,11 +16,11 @@ import os
 import subprocess
 import sys
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,20 +30,27 @@ from threadpoolctl import threadpool_limits
 from compare import ONE_THREAD
 from comparison.cases import Case, TaskRound, open_case, planted_case
 from comparison.extra_sections import LARGE_CASE, MEASURES, OURS, VOCABULARY
-from comparison.jobs import DIGITS, plain_values, read_json, write_json
+from comparison.filling import (
+    ResultFile,
+    command_line,
+    empty_document,
+    failed,
+    fill_cases,
+    parsed,
+)
+from comparison.jobs import DIGITS, plain_values, rng_of
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import tag_counts
 from sugartag.collection.synthetic import World
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import Engine
 from sugartag.errors import EngineError, SugartagError
-from sugartag.evaluation.cost import BYTES_PER_MB, Meter, machine, resident_bytes
+from sugartag.evaluation.cost import BYTES_PER_MB, Meter, resident_bytes
 from sugartag.evaluation.protocol import truth_task
 from sugartag.methods.sugar_plus.evidence import MIN_USES
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.method import SugarPlus
 
-RESULTS = Path(__file__).resolve().parent / "results"
 FORMAT = "sugartag-vocabulary/1"
 SHARES = ("1", "1/2", "1/4", "1/8")
 """Of the tags that can predict; the first is what the others are compared with."""
@@ -101,27 +108,25 @@ class Weighed:
 def main() -> int:
     """Run what the command line asks for; return the exit code."""
     asked = arguments(sys.argv[1:])
+    if asked.job is not None:
+        return print_job(Job(asked.job[0], int(asked.job[1]), asked.job[2]))
+    return fill_cases(asked, started, measure_case)
+
+
+def print_job(job: Job) -> int:
+    """Run one fit in this process and print what it found; return the exit code."""
     try:
-        if asked.job is not None:
-            job = Job(asked.job[0], int(asked.job[1]), asked.job[2])
-            with vocabulary_case(job.case) as case:
-                print(json.dumps(plain_values(measured(case, job), digits=DIGITS)))
-            return 0
-        document = read_json(asked.out) if asked.out.exists() and not asked.again else started()
-        for name in asked.cases:
-            measure_case(document, name, asked)
+        with vocabulary_case(job.case) as case:
+            print(json.dumps(plain_values(measured(case, job), digits=DIGITS)))
     except SugartagError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(f"written: {asked.out}")
+        return failed(error)
     return 0
 
 
 def started() -> dict[str, Any]:
     """Return a result file without results."""
     with threadpool_limits(1):
-        here = machine()
-    return {"format": FORMAT, "date": time.strftime("%Y-%m-%d"), "machine": here, "cases": {}}
+        return empty_document(FORMAT)
 
 
 @contextmanager
@@ -139,19 +144,23 @@ def vocabulary_case(name: str) -> Iterator[Case]:
     )
 
 
-def measure_case(document: dict[str, Any], name: str, asked: argparse.Namespace) -> None:
+def measure_case(file: ResultFile, name: str, asked: argparse.Namespace) -> None:
     """Measure every share of the tags with every seed, saving after each run."""
-    case: dict[str, Any] = document["cases"].setdefault(name, {"data": {}, "runs": {}})
+    case: dict[str, Any] = file.cases.setdefault(name, {"data": {}, "runs": {}})
+
+    def run(job: Job) -> dict[str, Any]:
+        found = in_process(job)
+        case["data"] = found.pop("data")
+        return found
+
     for seed in range(min(asked.seeds, LARGE_SEEDS) if name == LARGE_CASE else asked.seeds):
         for share in SHARES:
-            runs = case["runs"].setdefault(share, {})
-            if str(seed) in runs:
-                continue
-            run = in_process(Job(name, seed, share))
-            case["data"] = run.pop("data")
-            runs[str(seed)] = run
-            write_json(asked.out, plain_values(document, digits=DIGITS))
-            print(f"{name}, seed {seed}, {share} of the tags: {run}", flush=True)
+            file.fill(
+                case["runs"].setdefault(share, {}),
+                str(seed),
+                partial(run, Job(name, seed, share)),
+                told=f"{name}, seed {seed}, {share} of the tags",
+            )
 
 
 def in_process(job: Job) -> dict[str, Any]:
@@ -176,8 +185,7 @@ def measured(case: Case, job: Job) -> dict[str, Any]:
     most = math.ceil(Fraction(job.share) * int(usable))
     method = SugarPlus(max_predictors=most)
     noted: dict[str, float] = {}
-    rng = np.random.default_rng([job.seed, zlib.crc32(OURS.encode())])
-    engine = LocalEngine(blas_threads=1)
+    engine, rng = LocalEngine(blas_threads=1), rng_of(OURS, job.seed)
     found = here.measure(Weighed(method, noted), engine=engine, rng=rng, replicates=0)
     kept = {name: found[name] for name in (*MEASURES, "fit_seconds", "score_seconds")}
     return kept | noted | {"peak_mb": found["peak_rss_mb"], "data": here.counts()}
@@ -185,18 +193,10 @@ def measured(case: Case, job: Job) -> dict[str, Any]:
 
 def arguments(texts: Sequence[str]) -> argparse.Namespace:
     """Return what the words of a command line ask for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__, VOCABULARY, seeds="how many; the large case has one")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--seeds", type=int, default=5, help="how many; the large case has one")
-    parser.add_argument("--out", type=Path, default=RESULTS / VOCABULARY, help="the result file")
-    parser.add_argument("--again", action="store_true", help="forget what the file holds")
     parser.add_argument("--job", nargs=3, help=argparse.SUPPRESS)
-    asked = parser.parse_args(texts)
-    if asked.seeds < 1:
-        parser.error("--seeds is at least 1")
-    return asked
+    return parsed(parser, texts)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from sugartag.costs.advice import in_bytes, in_seconds
+from sugartag.costs.advice import in_seconds
 from sugartag.costs.calibration import shipped_calibration
 from sugartag.costs.estimate import USUAL_ROWS, estimate_fit
+from sugartag.costs.limits import in_bytes
 from sugartag.costs.rates import Rates, measure_rates
 from sugartag.costs.size import imagined_size
 from sugartag.costs.sugar_plus_room import Room

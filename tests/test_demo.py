@@ -15,14 +15,9 @@ from click.testing import CliRunner
 from demo_run import SEED, DemoRun, demo_run
 from sugartag.cli.main import main
 from sugartag.collection import open_collection
-from sugartag.demo import (
-    CONTESTANTS,
-    HIDDEN_SHARE,
-    MIN_USES,
-    N_PICTURES,
-    PICTURES_PER_OWNER,
-    import_shipped,
-)
+from sugartag.demo import MIN_USES, import_shipped
+from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE
+from sugartag.demo.findings import N_PICTURES, PICTURES_PER_OWNER
 from sugartag.errors import StorageError
 from sugartag.evaluation.protocol import hidden_task
 

@@ -96,6 +96,11 @@ def forget_jobs(method: str, folder: Path) -> None:
             file.unlink()
 
 
+def rng_of(method: str, seed: int) -> np.random.Generator:
+    """Return the random numbers of `sugartag evaluate`: the same whichever others are compared."""
+    return np.random.default_rng([seed, zlib.crc32(method.encode())])
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object that a file holds."""
     try:
@@ -143,8 +148,7 @@ def _measured(
     job: Job, here: Round, settings: Mapping[str, Any], replicates: int = 0
 ) -> dict[str, Any]:
     """Return the metrics, or why there are none."""
-    # The numbers of `sugartag evaluate`: a method draws the same whichever others are compared.
-    rng = np.random.default_rng([job.seed, zlib.crc32(job.method.encode())])
+    rng = rng_of(job.method, job.seed)
     try:
         method = make_method(job.method, settings)
         found = here.measure(

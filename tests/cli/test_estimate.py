@@ -11,18 +11,20 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from planted import planted_collection
+from planted import planted_collection, resharded
 from sugartag.cli import memory
 from sugartag.cli.amounts import memory_amount
 from sugartag.cli.engines import EngineChoice
 from sugartag.cli.main import main
-from sugartag.collection.store import save_collection
+from sugartag.collection.store import open_collection, save_collection
 from sugartag.collection.synthetic import medium
 from sugartag.costs import size, system
-from sugartag.costs.advice import FEWEST_ROWS, Plan
+from sugartag.costs.advice import Plan
 from sugartag.costs.calibration import shipped_calibration
 from sugartag.costs.estimate import USUAL_ROWS
+from sugartag.costs.limits import FEWEST_ROWS
 from sugartag.costs.size import imagined_size
+from sugartag.costs.updating import Update
 from sugartag.methods.registry import make_method
 from sugartag.model_folder import load_model
 
@@ -197,6 +199,27 @@ def test_a_fit_keeps_the_memory_it_is_told_to(name, tmp_path):
 
     assert peak <= LIMITS[name]
     assert (tmp_path / "model" / "manifest.json").exists()
+
+
+def test_an_update_keeps_the_memory_it_is_told_to(tmp_path):
+    if not Path("/proc/self/status").exists():
+        pytest.skip("only Linux tells the anonymous memory of a process")
+    world = replace(medium(), n_images=3_000, n_tags=1_500, n_topics=16, n_features=32)
+    whole = resharded(world.generate(0), 2_000)
+    for name, shard in zip(("first", "later"), whole.shards, strict=True):
+        save_collection(replace(whole, shards=(shard,)), tmp_path / name)
+    done("fit", tmp_path / "first", "--out", tmp_path / "model", "--set", "anchors=50")
+    update = Update.of(load_model(tmp_path / "model"), open_collection(tmp_path / "later"))
+    assert update is not None
+    least = int(update.needed(FEWEST_ROWS)) >> 20
+    words = ["fit", tmp_path / "later", "--update", tmp_path / "model", "--out", tmp_path / "more"]
+    words += ["--workers", 1, "--max-memory"]
+
+    assert "allow" in refused(*words, f"{least - 1}M")
+    peak = peak_anonymous_mib([sys.executable, "-m", "sugartag", *map(str, words), f"{least + 1}M"])
+
+    assert 0.4 * least < peak <= least
+    assert (tmp_path / "more" / "manifest.json").exists()
 
 
 def peak_anonymous_mib(command: list[str]) -> float:

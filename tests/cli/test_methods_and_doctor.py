@@ -15,7 +15,9 @@ from sugartag.cli.main import main
 from sugartag.collection.store import save_collection
 from sugartag.collection.subset import without_truth
 from sugartag.engine import LocalEngine
+from sugartag.errors import StorageError
 from sugartag.fitting import fit_model
+from sugartag.graph import wordnet
 from sugartag.methods.registry import METHODS, make_method
 from sugartag.model_folder import save_model
 from sugartag.storage.arrays import sha256_of
@@ -32,13 +34,19 @@ def done(*arguments: object) -> str:
     return result.stdout
 
 
-def damage_named_by(*arguments: object) -> str:
-    """Return the one line on stderr of a doctor who found something."""
+def damages_named_by(*arguments: object) -> list[str]:
+    """Return the lines on stderr of a doctor who found something."""
     result = run("doctor", *arguments)
     assert result.exit_code == 2
     assert isinstance(result.exception, SystemExit)
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("sugartag: ")
+    lines = result.stderr.splitlines()
+    assert all(line.startswith("sugartag: ") for line in lines)
+    return lines
+
+
+def damage_named_by(*arguments: object) -> str:
+    """Return the one line on stderr of a doctor who found one thing."""
+    (line,) = damages_named_by(*arguments)
     return line
 
 
@@ -144,10 +152,78 @@ def test_a_damaged_model_is_named(photos, model, file):
     assert f"{damaged} has changed" in damage_named_by(photos, model)
 
 
-def test_what_comes_before_the_damaged_folder_is_reported(photos, model):
+def test_whole_folders_before_and_after_a_damaged_one_are_reported(photos, model, tmp_path):
+    save_collection(planted_collection(), tmp_path / "last")
     spoil(model / "fitted.chance.npy")
 
-    assert run("doctor", photos, model).stdout.splitlines()[-1].startswith(f"{photos}: whole;")
+    told = run("doctor", photos, model, tmp_path / "last").stdout.splitlines()
+
+    assert [line.partition(": whole;")[0] for line in told[-2:]] == [
+        str(photos),
+        str(tmp_path / "last"),
+    ]
+
+
+def test_every_damaged_folder_is_named_in_its_turn(photos, model, tmp_path):
+    spoil(photos / "tags.data.npy")
+    spoil(model / "fitted.chance.npy")
+
+    first, second, third = damages_named_by(photos, tmp_path / "nothing", model)
+
+    assert f"{photos / 'tags.data.npy'} has changed" in first
+    assert f"{tmp_path / 'nothing'} is neither a collection nor a model" in second
+    assert f"{model / 'fitted.chance.npy'} has changed" in third
+
+
+def test_every_damaged_file_of_a_folder_is_named_once(photos):
+    spoil(photos / "tags.data.npy")
+    (photos / "shards" / "00000" / "owner.npy").unlink()
+    np.save(photos / "shards" / "00000" / "features.npy", np.zeros(3))
+
+    lines = damages_named_by(photos)
+
+    assert len(lines) == 3
+    said = ["tags.data.npy has changed", "owner.npy is missing", "features.npy holds float64"]
+    for words in said:
+        assert sum(words in line for line in lines) == 1
+
+
+def test_damaged_files_are_named_in_a_collection_that_a_model_holds(model):
+    inner = model / "fitted.collection"
+    damaged = [spoil(inner / "tags.data.npy"), spoil(inner / "shards" / "00000" / "owner.npy")]
+    spoil(model / "fitted.chance.npy")
+
+    lines = damages_named_by(model)
+
+    assert len(lines) == 3
+    for path in damaged:
+        assert any(f"{path} has changed" in line for line in lines)
+
+
+def test_what_is_wrong_beyond_the_files_is_named_with_them(photos):
+    path = photos / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    del manifest["files"]["tags.offsets"]
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    spoil(photos / "owners.data.npy")
+
+    first, second = damages_named_by(photos)
+
+    assert "manifest.json lacks 'tags.offsets'" in first
+    assert "owners.data.npy has changed" in second
+
+
+def test_a_damaged_taxonomy_does_not_keep_folders_from_being_checked(photos, monkeypatch):
+    def damaged() -> None:
+        raise StorageError("the taxonomy is damaged")
+
+    monkeypatch.setattr(wordnet, "load_taxonomy", damaged)
+
+    result = run("doctor", photos)
+
+    assert result.exit_code == 2
+    assert result.stderr == "sugartag: the taxonomy is damaged\n"
+    assert result.stdout.splitlines()[-1].startswith(f"{photos}: whole;")
 
 
 def test_a_missing_file_is_named(photos):

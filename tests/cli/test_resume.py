@@ -19,6 +19,7 @@ from sugartag.collection import Collection, save_collection
 from sugartag.errors import EngineError
 from sugartag.methods.tag_prior import TagPrior
 from sugartag.resuming import work_beside
+from sugartag.resuming.code import this_code
 
 KILLS = 10
 SUGAR_TC = {"image_clusters": 4, "user_clusters": 2, "units_per_cluster": 5, "taxonomy_weight": 0}
@@ -200,6 +201,21 @@ def test_another_run_is_not_resumed_and_what_differs_is_told(photos, stop, optio
     assert line.startswith(f"sugartag: .model.work was left by another run ({said}")
     assert line.endswith("; start again without --resume")
     assert run(*FIT, "--resume").exit_code == 0
+
+
+def test_work_of_code_that_was_edited_since_is_not_resumed(photos, stop, monkeypatch):
+    stop(KeyboardInterrupt())
+    run(*FIT)
+    stop(None)
+    edited = {**this_code(), "code": "0123456789ab"}
+    with monkeypatch.context() as patch:
+        patch.setattr("sugartag.resuming.work.this_code", lambda: edited)
+        result = run(*FIT, "--resume")
+
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert f"left by another run (code {this_code()['code']}, now 0123456789ab); " in line
+    assert names(photos) == {"photos", ".model.work"}
 
 
 def test_another_collection_is_another_run(photos, stop, collection):

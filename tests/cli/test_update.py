@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sugartag.cli.main import main
+from sugartag.costs import system
 from sugartag.model_folder import load_model
 from tables import Row, write_table
 
@@ -93,20 +94,26 @@ def here(made, tmp_path, monkeypatch) -> Path:
     return folder
 
 
+@pytest.fixture
+def more(here) -> Path:
+    """The model there, with the later photos added."""
+    done("fit later --update model --out more")
+    return here / "more"
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder): path.read_bytes() for path in files}
+
+
 def read_changes(path: str) -> dict[tuple[str, str], dict[str, str]]:
     with Path(path).open(encoding="utf-8", newline="") as file:
         return {(row["image_id"], row["tag"]): row for row in csv.DictReader(file)}
 
 
-def write_decisions(path: str, rows: list[dict[str, object]]) -> None:
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, DECIDED)
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def decision(image: object, tag: object, action: str, said: object) -> dict[str, object]:
-    return dict(zip(DECIDED, (image, tag, action, said), strict=True))
+def write_decisions(path: str, *decisions: tuple[str, str, str, str]) -> None:
+    rows = [dict(zip(DECIDED, decision, strict=True)) for decision in decisions]
+    write_table(Path(path), rows)
 
 
 def names_in(folder: Path) -> set[str]:
@@ -130,9 +137,7 @@ def test_new_photos_owners_and_tags_are_added_to_a_model(here):
     assert {row["run_id"] for row in read_changes("changes.csv").values()} == {new.run_id}
 
 
-def test_a_new_tag_is_found_where_it_belongs(here):
-    done("fit later --update model --out more")
-
+def test_a_new_tag_is_found_where_it_belongs(more):
     done("suggest more all --out changes.csv --top 8 --add-from 0")
 
     given = {row["image_id"]: set(row["tags"]) for row in photo_rows()[0]}
@@ -144,15 +149,14 @@ def test_a_new_tag_is_found_where_it_belongs(here):
     assert np.median(at_home) > 3 * np.median(elsewhere)
 
 
-def test_an_updated_model_suggests_nearly_what_a_fit_on_all_does(here):
-    done("fit later --update model --out more")
+def test_an_updated_model_suggests_nearly_what_a_fit_on_all_does(more):
     done("fit all --out whole")
     for name in ("more", "whole"):
         done(f"suggest {name} all --out {name}.csv --add-from 0.3")
 
-    more, whole = read_changes("more.csv"), read_changes("whole.csv")
-    both = [(float(more[key]["score"]), float(whole[key]["score"])) for key in more.keys() & whole]
-    assert len(both) > 0.9 * max(len(more), len(whole))
+    some, all_ = read_changes("more.csv"), read_changes("whole.csv")
+    both = [(float(some[key]["score"]), float(all_[key]["score"])) for key in some.keys() & all_]
+    assert len(both) > 0.9 * max(len(some), len(all_))
     assert np.mean([abs(one - other) for one, other in both]) < 0.1
 
 
@@ -165,12 +169,40 @@ def test_a_model_may_be_replaced_by_its_update(here):
     assert not [name for name in names_in(here) if "partial" in name]
 
 
-def test_the_same_update_is_the_same_to_the_byte(here):
-    done("fit later --update model --out one")
-    done("fit later --update model --out two")
+def test_the_same_update_is_the_same_to_the_byte(here, more):
+    done("fit later --update model --out again")
 
-    for path in sorted((here / "one").rglob("*")):
-        assert path.read_bytes() == (here / "two" / path.relative_to(here / "one")).read_bytes()
+    assert content(here / "again") == content(more)
+
+
+def test_an_update_that_keeps_its_limit_is_the_same_update(here, more):
+    done("fit later --update model --out limited --max-memory 64G")
+
+    assert content(here / "limited") == content(more)
+
+
+@pytest.mark.parametrize("corrections", ["", " --corrections d.csv"])
+def test_an_update_that_would_not_keep_its_limit_is_refused(here, corrections):
+    write_decisions("d.csv", ("photo 3", "cat", "add", "accept"))
+    images = "first" if corrections else "later"
+    before = names_in(here)
+
+    line = refused(f"fit {images} --update model --out more --max-memory 40M{corrections}")
+
+    n_images = FIRST if corrections else N_IMAGES - FIRST
+    assert "sugartag: an update needs about " in line
+    assert f" of memory for {n_images} images and a model of {FIRST}, and may use 40 MiB; " in line
+    assert "allow " in line
+    assert names_in(here) == before
+
+
+def test_scarce_memory_is_warned_of_and_the_model_is_updated(here, monkeypatch):
+    monkeypatch.setattr(system, "available_memory", lambda: 10 << 20)
+
+    result = run("fit", "later", "--update", "model", "--out", "more")
+
+    assert result.exit_code == 0
+    assert "of memory, and 10 MiB are free; " in result.stderr
 
 
 def test_decisions_come_back_in_what_is_suggested(here):
@@ -183,10 +215,7 @@ def test_decisions_come_back_in_what_is_suggested(here):
         key = next(key for key in keys if key[0] not in {image for image, _ in chosen})
         chosen[key] = action, said
     rows = [{**row, "decision": chosen.get(key, ("", ""))[1]} for key, row in before.items()]
-    with (here / "decided.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(here / "decided.csv", rows)
 
     printed = done("fit first --update model --corrections decided.csv --out more")
     done("suggest more first --out after.csv --add-from 0.3 --doubt-below 0.5")
@@ -231,7 +260,7 @@ def test_decisions_are_read_from_every_kind_of_change_set(here, kind):
 
 
 def test_decisions_about_new_photos_and_new_tags_are_taken(here):
-    write_decisions("d.csv", [decision(" photo 170 ", "kitten", "add", "accept")])
+    write_decisions("d.csv", (" photo 170 ", "kitten", "add", "accept"))
 
     done("fit later --update model --corrections d.csv --out more")
 
@@ -241,11 +270,8 @@ def test_decisions_about_new_photos_and_new_tags_are_taken(here):
 
 
 def test_the_same_decision_twice_is_one(here):
-    rows = [
-        decision("photo 3", "cat", "add", "accept"),
-        decision("photo 3", "cat", "keep", "accept"),
-    ]
-    write_decisions("d.csv", rows)
+    rows = [("photo 3", "cat", action, "accept") for action in ("add", "keep")]
+    write_decisions("d.csv", *rows)
 
     assert "and 1 decisions" in done("fit first --update model --corrections d.csv --out more")
 
@@ -269,7 +295,7 @@ def test_the_same_decision_twice_is_one(here):
     ],
 )  # fmt: skip
 def test_a_bad_decision_is_named_with_its_row_and_nothing_is_written(here, rows, said):
-    write_decisions("d.csv", [decision(*row) for row in rows])
+    write_decisions("d.csv", *rows)
     before = names_in(here)
 
     assert said in refused("fit first --update model --corrections d.csv --out more")
@@ -302,10 +328,8 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(here, line, sa
     assert names_in(here) == before
 
 
-def test_a_tag_that_is_used_enough_now_has_the_usual_thresholds(here):
-    done("fit later --update model --out more")
-
-    old, new = load_model(here / "model"), load_model(here / "more")
+def test_a_tag_that_is_used_enough_now_has_the_usual_thresholds(here, more):
+    old, new = load_model(here / "model"), load_model(more)
     uses = new.fitted.ridge.sums.given
     tag = new.catalogue.tag_names.index("kitten")
     assert uses[tag] >= 5

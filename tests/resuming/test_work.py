@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from sugartag.errors import StorageError
-from sugartag.resuming import work_beside
+from sugartag.resuming import work, work_beside
+from sugartag.resuming.code import digest_of, this_code
 from sugartag.storage.aside import folder_aside
 
 RUN = {"seed": "1", "method": "sugar-plus"}
@@ -81,6 +82,58 @@ def test_another_run_is_not_continued_and_not_harmed(target):
         pytest.fail("the block must not begin")
 
     assert "00000-total.kept" in names(folder)
+
+
+@pytest.mark.parametrize("differing", ["code", "sugartag", "numpy", "scipy"])
+def test_work_of_other_code_is_not_continued_and_not_harmed(target, monkeypatch, differing):
+    folder, now = left_by_a_dead_run(target), this_code()
+    monkeypatch.setattr(work, "this_code", lambda: {**now, differing: "another"})
+
+    with (
+        pytest.raises(
+            StorageError,
+            match=rf"left by another run \({differing} {now[differing]}, now another\); start",
+        ),
+        work_beside(target, RUN, resume=True),
+    ):
+        pytest.fail("the block must not begin")
+
+    assert "00000-total.kept" in names(folder)
+
+
+def code_in(folder: Path) -> Path:
+    for name, text in (("a.py", "x = 1"), ("sub/b.py", "y = 2"), ("c.json", "{}")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_the_same_code_elsewhere_is_the_same(tmp_path):
+    one, two = code_in(tmp_path / "one"), code_in(tmp_path / "two")
+    (two / "__pycache__").mkdir()
+    (two / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"made from it")
+    (two / "style.css").write_text("p {}")
+
+    assert digest_of(one) == digest_of(two)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda folder: (folder / "sub" / "b.py").write_text("y = 3"),
+        lambda folder: (folder / "c.json").write_text("[]"),
+        lambda folder: (folder / "d.py").touch(),
+        lambda folder: (folder / "a.py").unlink(),
+        lambda folder: (folder / "a.py").rename(folder / "sub" / "a.py"),
+        lambda folder: (folder / "e.toml").write_text("z = 1"),
+    ],
+)
+def test_edited_code_is_other_code(tmp_path, edit):
+    before = digest_of(code_in(tmp_path))
+
+    edit(tmp_path)
+
+    assert digest_of(tmp_path) != before
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"format": "sugartag-work/1"}', '{"format": "x"}'])

@@ -7,24 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from sugartag.costs.timing import product_flops, product_times
+
 READ_AT_ONCE = 16 << 20
 
 
 def gemm_rate(n_rows: int, n_inner: int, n_columns: int, *, seconds: float) -> dict[str, Any]:
     """Return the rate of single-precision matrix products on all cores, the fastest of several."""
-    rng = np.random.default_rng(0)
-    left = rng.random((n_rows, n_inner), dtype=np.float32)
-    right = rng.random((n_inner, n_columns), dtype=np.float32)
-    made = np.empty((n_rows, n_columns), dtype=np.float32)
-    np.matmul(left, right, out=made)
-    times: list[float] = []
-    while not times or sum(times) < seconds:
-        began = time.perf_counter()
-        np.matmul(left, right, out=made)
-        times.append(time.perf_counter() - began)
-    flops = 2.0 * n_rows * n_inner * n_columns
+    sizes = n_rows, n_inner, n_columns
+    times, flops = product_times(sizes, seconds=seconds), product_flops(sizes)
     return {
-        "sizes": [n_rows, n_inner, n_columns],
+        "sizes": list(sizes),
         "products": len(times),
         "flops_per_second": flops / min(times),
         "median_flops_per_second": flops / float(np.median(times)),

@@ -1,11 +1,14 @@
 """``sugartag doctor``: what is installed, and whether a collection or model is whole."""
 
+import sys
 from importlib import metadata, util
 from pathlib import Path
 
 import click
 
+from sugartag.cli.main import EXIT_BAD_INPUT, tell_fault
 from sugartag.cli.options import FOLDER
+from sugartag.errors import StorageError, SugartagError
 
 EXTRAS = {
     "parquet": "pyarrow",
@@ -21,6 +24,8 @@ EXTRAS = {
 def command(folders: tuple[Path, ...]) -> None:
     """Say what is installed, and check that collection and model FOLDERS are whole.
 
+    All that is damaged is named, one line each.
+
     \b
     Example:
       sugartag doctor photos/ photos.model
@@ -35,22 +40,46 @@ def command(folders: tuple[Path, ...]) -> None:
         found = util.find_spec(package) is not None
         state = metadata.version(package) if found else f"no: pip install 'sugartag[{extra}]'"
         click.echo(f"{package:12} {state}")
-    _check_wordnet()
+    faults = _faults_of_wordnet()
     for folder in folders:
-        click.echo(f"{folder}: {_checked(folder)}")
+        faults += _faults_of(folder)
+    if faults:
+        sys.exit(EXIT_BAD_INPUT)
 
 
-def _check_wordnet() -> None:
+def _faults_of_wordnet() -> int:
+    """Say how large the shipped taxonomy is, or what is wrong with it; return how much is."""
     from sugartag.graph.wordnet import load_taxonomy
 
-    click.echo(f"{'WordNet':12} {load_taxonomy().n_nodes:,} nouns")
+    try:
+        n_nouns = load_taxonomy().n_nodes
+    except SugartagError as error:
+        tell_fault(str(error))
+        return 1
+    click.echo(f"{'WordNet':12} {n_nouns:,} nouns")
+    return 0
+
+
+def _faults_of(folder: Path) -> int:
+    """Say what a whole folder holds, or all that is wrong with it; return how much is."""
+    from sugartag.storage.damage import damaged_files
+
+    try:
+        held = _checked(folder)
+    except (SugartagError, OSError) as error:
+        # Opening a folder ends at the first fault; the other files are looked at one by one.
+        faults = dict.fromkeys([str(error), *damaged_files(folder)])
+        for fault in faults:
+            tell_fault(fault)
+        return len(faults)
+    click.echo(f"{folder}: {held}")
+    return 0
 
 
 def _checked(folder: Path) -> str:
     """Open the folder with every hash checked, and say what it holds."""
     from sugartag.collection import open_collection
     from sugartag.collection.store import FORMAT
-    from sugartag.errors import StorageError
     from sugartag.model_folder import load_model
     from sugartag.storage.arrays import MANIFEST
 

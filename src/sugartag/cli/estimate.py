@@ -101,7 +101,8 @@ def _large_file(collection: Path | None) -> Path | None:
 
 
 def _table(found: "Estimate") -> list[str]:
-    from sugartag.costs.advice import in_bytes, in_seconds
+    from sugartag.costs.advice import in_seconds
+    from sugartag.costs.limits import in_bytes
 
     size = found.size
     lines = [
@@ -146,7 +147,8 @@ def _who(found: "Estimate") -> str:
 
 
 def _line(stage: "StageCost", apart: bool) -> str:
-    from sugartag.costs.advice import in_bytes, in_seconds
+    from sugartag.costs.advice import in_seconds
+    from sugartag.costs.limits import in_bytes
 
     line = f"{stage.name:12} {in_seconds(stage.seconds):>10} {stage.passes:>7}"
     line += f" {in_bytes(stage.bytes):>10}"
@@ -156,7 +158,7 @@ def _line(stage: "StageCost", apart: bool) -> str:
 
 
 def _measured(rates: "Rates") -> list[str]:
-    from sugartag.costs.advice import in_bytes
+    from sugartag.costs.limits import in_bytes
 
     cached = ", from memory: a disk is slower" if rates.read_is_cached else ""
     return [
@@ -173,7 +175,8 @@ def _problems(
     plan: "Plan", found: "Estimate", limit: int | None, collection: Path | None
 ) -> list[str]:
     """Return a line for each thing that does not fit, with what would help."""
-    from sugartag.costs.advice import LONG, in_bytes, in_seconds, memory_advice, time_advice
+    from sugartag.costs.advice import LONG, in_seconds, time_advice
+    from sugartag.costs.limits import in_bytes, memory_advice
     from sugartag.costs.system import available_memory, free_disk
 
     lines = []

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from sugartag.cli.engines import EngineChoice, engine_options
-from sugartag.cli.memory import kept_within, max_memory_option
+from sugartag.cli.memory import kept_within, max_memory_option, update_kept_within
 from sugartag.cli.options import FOLDER, overwrite_option, parsed_settings, seed_option
 from sugartag.cli.resuming import Checkpoints, kept_work, resume_options, sha256_in_short
 from sugartag.storage.arrays import MANIFEST
@@ -68,7 +68,14 @@ def command(
     if model is not None:
         _check_nothing_is_set()
         said = _update(
-            model, collection, corrections, out, choice, checkpoints, overwrite=overwrite
+            model,
+            collection,
+            corrections,
+            out,
+            max_memory,
+            choice,
+            checkpoints,
+            overwrite=overwrite,
         )
     else:
         said = _fit(
@@ -127,6 +134,7 @@ def _update(
     collection: Path,
     corrections: Path | None,
     out: Path,
+    max_memory: int | None,
     choice: EngineChoice,
     checkpoints: Checkpoints,
     *,
@@ -137,12 +145,14 @@ def _update(
     from sugartag.fitting import update_model
     from sugartag.model_folder import load_model, save_model
 
-    loaded, opened = load_model(model), open_collection(collection)
+    loaded = load_model(model)
+    opened = update_kept_within(max_memory, loaded, open_collection(collection), choice)
     decisions = [] if corrections is None else read_decisions(corrections)
     began = time.perf_counter()
     run = {
         "collection": sha256_in_short(collection / MANIFEST),
         "model": loaded.run_id,
+        "blocks": str(len(opened.blocks())),
         "corrections": "none" if corrections is None else sha256_in_short(corrections),
     }
     with kept_work(out, run, choice, checkpoints) as engine:

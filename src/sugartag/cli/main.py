@@ -63,8 +63,13 @@ def _where_to_look(error: click.ClickException) -> str:
 
 
 def _fail(message: str) -> NoReturn:
-    click.echo(f"sugartag: {' '.join(message.split())}", err=True)
+    tell_fault(message)
     sys.exit(EXIT_BAD_INPUT)
+
+
+def tell_fault(message: str) -> None:
+    """Print what is wrong as one line on stderr."""
+    click.echo(f"sugartag: {' '.join(message.split())}", err=True)
 
 
 @click.group(

@@ -1,6 +1,7 @@
 """``--max-memory``: refuse before anything runs what would not fit, or read in smaller blocks."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,6 +9,10 @@ from sugartag.cli.amounts import memory_amount
 from sugartag.cli.engines import EngineChoice
 from sugartag.collection.model import Collection
 from sugartag.methods.base import Method
+
+if TYPE_CHECKING:
+    from sugartag.costs.limits import Demand
+    from sugartag.model_folder import Model
 
 max_memory_option = click.option(
     "--max-memory",
@@ -24,10 +29,9 @@ def kept_within(
 
     Without a limit, say so if the memory that is free now will hardly do.
     """
-    from sugartag.costs.advice import Plan, in_bytes, memory_advice, rows_within
+    from sugartag.costs.advice import Plan
     from sugartag.costs.calibration import shipped_calibration
     from sugartag.costs.size import size_of
-    from sugartag.costs.system import available_memory
 
     plan = Plan(
         method,
@@ -36,13 +40,33 @@ def kept_within(
         workers=workers_of(choice),
         apart=choice.engine != "local",
     )
+    return _within(limit, plan, collection)
+
+
+def update_kept_within(
+    limit: int | None, model: "Model", collection: Collection, choice: EngineChoice
+) -> Collection:
+    """Return the images to be added, in blocks small enough for the limit, as for a fit."""
+    from sugartag.costs.updating import Update
+
+    update = Update.of(
+        model, collection, workers=workers_of(choice), apart=choice.engine != "local"
+    )
+    return collection if update is None else _within(limit, update, collection)
+
+
+def _within(limit: int | None, job: "Demand", collection: Collection) -> Collection:
+    from sugartag.costs.estimate import USUAL_ROWS
+    from sugartag.costs.limits import in_bytes, memory_advice, rows_within
+    from sugartag.costs.system import available_memory
+
     if limit is not None:
-        return replace(collection, rows_at_once=rows_within(plan, limit))
-    free, needed = available_memory(), plan.estimate().largest_process
+        return replace(collection, rows_at_once=rows_within(job, limit))
+    free, needed = available_memory(), job.largest_process(USUAL_ROWS)
     if free is not None and needed > free:
         click.echo(
             f"sugartag: this will need about {in_bytes(needed)} of memory, and {in_bytes(free)} "
-            f"are free; {memory_advice(plan, free)}",
+            f"are free; {memory_advice(job, free)}",
             err=True,
         )
     return collection

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,6 @@ from sugartag.errors import EngineError, StorageError
 from sugartag.resuming import ResumableEngine, Work, work_beside
 from sugartag.resuming.engine import SECONDS_BETWEEN
 
-VERSIONS = ("sugartag", "numpy", "scipy")
-"""Packages that decide the last bits of a result."""
 GO_ON = "what is done is kept: repeat the command with --resume to go on"
 
 
@@ -57,10 +54,10 @@ def kept_work(
 ) -> Iterator[ResumableEngine]:
     """Yield the engine asked for, keeping its work beside ``out`` until the block has ended.
 
-    ``run`` is what the caller knows that decides the outcome; versions and engine are added.
+    ``run`` is what the caller knows that decides the outcome; the engine is added here, and the
+    code and its versions where the work is kept.
     """
-    versions = {name: metadata.version(name) for name in VERSIONS}
-    decided = {**run, **versions, "engine": choice.engine}
+    decided = {**run, "engine": choice.engine}
     with (
         work_beside(out, decided, resume=checkpoints.resume) as work,
         _telling_how_to_go_on(work),

@@ -52,7 +52,7 @@ def command(
     loaded, opened = load_model(model), open_collection(collection)
     if explain is not None:
         require_explaining(loaded)
-    with ProgressDisplay() as progress, choice.opened(progress) as engine:
+    with ProgressDisplay() as progress, choice.opened(progress, out.parent) as engine:
         changes = propose(
             loaded, opened, engine=engine, thresholds=thresholds, explain=explain is not None
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sugartag.errors import StorageError
+from sugartag.resuming.code import this_code
 from sugartag.resuming.kept import ENDING
 from sugartag.storage.arrays import MANIFEST, read_manifest, write_manifest
 from sugartag.storage.aside import MARK
@@ -41,10 +42,11 @@ def work_folder_of(target: Path) -> Path:
 def work_beside(target: Path, run: Mapping[str, str], *, resume: bool) -> Iterator[Work]:
     """Yield the work folder for a target; it is gone when the block ends without an error.
 
-    ``run`` is all that decides what the run makes. With ``resume`` work that is there is kept,
-    and must be of the same run; without, it is discarded. Work is one run's at a time.
+    ``run`` is what the caller knows that decides what the run makes; the code itself is added. With
+    ``resume`` work that is there is kept, and must be of the same run; without, it is discarded.
+    Work is one run's at a time.
     """
-    folder = work_folder_of(target)
+    folder, run = work_folder_of(target), {**run, **this_code()}
     with _locked(folder, target):
         found = (folder / MANIFEST).exists()
         if found and resume:
@@ -52,7 +54,7 @@ def work_beside(target: Path, run: Mapping[str, str], *, resume: bool) -> Iterat
             _clear(folder, f".*{MARK}*")
         else:
             _clear(folder, "*", ".*")
-            write_manifest(folder, {"format": FORMAT, "run": dict(run)})
+            write_manifest(folder, {"format": FORMAT, "run": run})
         work = Work(folder, found)
         try:
             yield work

@@ -99,19 +99,24 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 def read_manifest(folder: Path, *, format_name: str) -> dict[str, Any]:
     """Read a folder's manifest and make sure it is of the format asked for."""
-    path = folder / MANIFEST
-    if not path.is_file():
+    if not (folder / MANIFEST).is_file():
         raise StorageError(f"{folder} is not a {format_name} folder: it has no {MANIFEST}")
-    if path.stat().st_size > MAX_MANIFEST_BYTES:
-        raise StorageError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes")
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"{path} is not valid JSON: {error}") from error
+    manifest = parsed_manifest(folder)
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if found != format_name:
         raise StorageError(f"{folder} has format {found!r}; this version reads {format_name!r}")
     return dict(manifest)
+
+
+def parsed_manifest(folder: Path) -> Any:
+    """Return what the manifest of a folder holds, whatever its format."""
+    path = folder / MANIFEST
+    if path.stat().st_size > MAX_MANIFEST_BYTES:
+        raise StorageError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f"{path} is not valid JSON: {error}") from error
 
 
 def inside(folder: Path, name: str) -> Path:
