@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.cluster import kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
 from planted import OF_NOBODY, resharded
@@ -194,3 +195,23 @@ def test_one_row_or_column_is_one_cocluster(rng):
 
     assert rows.tolist() == [0]
     assert columns.tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("count", [1, 2, 40])
+def test_seeds_in_single_precision_are_those_of_scikit_learn_in_double(rng, count):
+    rows = rng.normal(size=(500, 8))
+
+    found = clusters.k_means_seeds(rows.astype(np.float32), count, 7)
+
+    np.testing.assert_array_equal(found, kmeans_plusplus(rows, count, random_state=7)[1])
+
+
+def test_centres_of_single_precision_are_as_good_as_those_of_double(rng):
+    rows, _ = blobs(rng, 30)
+
+    found = clusters.k_means_centres(rows.astype(np.float32), 4, rng=rng)
+
+    distance = np.linalg.norm(found[:, None] - BLOBS, axis=2)
+    assert found.dtype == np.float32
+    assert sorted(distance.argmin(axis=1)) == [0, 1, 2, 3]
+    assert distance.min(axis=1).max() < 0.1

@@ -18,7 +18,7 @@ from sugartag.collection.subset import without_truth
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import Block, Engine
 from sugartag.evaluation.cost import BYTES_PER_MB, Meter, anonymous_bytes, resident_bytes
-from sugartag.methods.base import Fitted, Method
+from sugartag.methods.base import Fitted, Method, get_ready
 from sugartag.methods.registry import make_method
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
 from sugartag.reproduce.jobs import random_numbers
@@ -40,6 +40,7 @@ def method_work(asks: Asks, folder: Path) -> Found:
         fitted = method.fit(collection, engine=engine, rng=rng)
     blocks = asked_blocks(collection, asks.get("query_share", 1.0))
     with Meter() as score:
+        get_ready(fitted, engine=engine)
         total = _score(collection, fitted, blocks, engine)
     scored = sum(block.stop - block.start for block in blocks)
     found: Found = {
@@ -70,7 +71,8 @@ def scoring_work(asks: Asks, folder: Path) -> Found:
     with Meter() as fit:
         fitted = method.fit(collection, engine=engine, rng=rng)
     blocks = asked_blocks(collection, 1.0)
-    # What is made once and then kept is made by the first pass, which does not count.
+    # What is made once and then kept does not count.
+    get_ready(fitted, engine=engine)
     _score(collection, fitted, blocks, engine)
     times = []
     with Meter() as score:

@@ -15,6 +15,7 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.methods.base import get_ready
 from sugartag.methods.settings import require
 from sugartag.methods.sugar_plus import FittedSugarPlus
 from sugartag.model_folder import Model
@@ -70,6 +71,7 @@ def propose(
     aligned = seen_from(model.catalogue, collection)
     blocks = aligned.blocks(ROWS_PER_BLOCK)
     ids = collection.ids
+    get_ready(model.fitted, engine=engine)
     yield from engine.map(judge_images, blocks, model, aligned, ids, thresholds, explain)
 
 

@@ -31,7 +31,7 @@ from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation import bootstrap, fscore, ranking
 from sugartag.evaluation.cost import Meter
 from sugartag.evaluation.results import Measures, MethodResult, Metrics, Table, Tally, metrics_of
-from sugartag.methods.base import Fitted, Method
+from sugartag.methods.base import Fitted, Method, get_ready
 
 logger = logging.getLogger(__name__)
 
@@ -159,6 +159,8 @@ def evaluate(
     blocks = task.given.blocks(measures.rows_per_block or small)
     stacked = sparse.vstack([task.positives_of(block) for block in blocks], format="csr")
     positives = sparse.csr_array(stacked.T)
+
+    get_ready(fitted, engine=engine)
 
     def score(strangers_only: bool) -> Tally:
         job = _Job(fitted, task, measures, strangers_only)

@@ -145,6 +145,22 @@ class Explains(Protocol):
         ...
 
 
+@runtime_checkable
+class GetsReady(Protocol):
+    """A fitted method that can make once what scoring many images needs."""
+
+    def get_ready(self, *, engine: Engine) -> None:
+        """Make it. What is scored stays the same, and takes less time."""
+        ...
+
+
+def get_ready(fitted: Fitted, *, engine: Engine) -> None:
+    """Let a fitted method make ready what it can, before a whole collection is scored."""
+    # Workers that are elsewhere would be sent all of it.
+    if engine.shares_memory and isinstance(fitted, GetsReady):
+        fitted.get_ready(engine=engine)
+
+
 class Method(Protocol):
     """A retagging method: a frozen bag of settings that can be fitted."""
 

@@ -65,6 +65,18 @@ def test_a_likeness_falls_with_the_squared_distance_wherever_the_images_lie(rng)
         np.testing.assert_allclose(found, np.exp(-apart / 0.81), atol=1e-6 + 2e-7 * shift)
 
 
+def test_a_likeness_is_the_same_in_steps_of_any_size(odd, evidence, rng, monkeypatch):
+    features = rng.random((40, evidence.anchors.shape[1])).astype(np.float32)
+    rows = all_rows(odd)
+    expected = likeness(features, evidence.anchors, 0.9), evidence.dense(rows)
+    monkeypatch.setattr(module, "IMAGES_AT_ONCE", 7)
+
+    found = likeness(features, evidence.anchors, 0.9), evidence.dense(rows)
+
+    for some, others in zip(found, expected, strict=True):
+        np.testing.assert_allclose(some, others, atol=2e-6)
+
+
 def test_features_are_compared_at_length_one_and_nothing_stays_nothing(rng):
     features = np.vstack([rng.normal(size=(5, 3)), np.zeros((1, 3))])
 

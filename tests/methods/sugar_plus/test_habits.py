@@ -3,6 +3,7 @@ import pytest
 from scipy import sparse
 
 from sugartag.collection.model import Rows
+from sugartag.methods.sugar_plus import habits as habits_module
 from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.habits import (
     CHANCES,
@@ -142,7 +143,8 @@ def test_every_tag_of_every_image_has_its_stamp(world, seen):
         position=np.arange(len(like.owner)),
     )
 
-    found = Manners(plain, habits, plain).stamps(rows, content, np.full(len(rows), seen))
+    manners, given = Manners(plain, habits, plain), rows.tags.nonzero()
+    found = manners.stamps(rows, content[given], np.full(len(rows), seen)).toarray()
 
     assert found.shape == content.shape
     for image in range(len(rows)):
@@ -163,11 +165,13 @@ def test_images_of_unknown_owners_are_stamped_as_often_as_anybodys(world):
         features=None,
         position=np.full(len(world.owner), len(world.owner)),
     )
-    content = np.full(world.given.shape, 0.2, dtype=np.float32)
+    at_given = np.full(rows.tags.nnz, 0.2, dtype=np.float32)
+    manners = Manners(plain, habits, plain)
 
-    found = Manners(plain, habits, plain).stamps(rows, content, np.zeros(len(rows)))
+    found = manners.stamps(rows, at_given, np.zeros(len(rows))).toarray()
 
     np.testing.assert_allclose(found, habits.weight @ RATES, rtol=1e-6)
+    np.testing.assert_array_equal(manners.usual_stamps(len(rows)).toarray(), found)
 
 
 def planted(seed, share, n_owners=200, n_tags=40, n_each=20):
@@ -209,6 +213,22 @@ def test_rates_are_told_apart_however_strong_the_evidence():
 
     rate = np.repeat([0.5, 0.9], 120)[chance.nonzero()[0]]
     np.testing.assert_allclose(found, rate, atol=0.1)
+
+
+def test_neither_the_order_of_images_nor_steps_make_a_difference(world, monkeypatch):
+    expected = world.habits()
+    stamp = expected.stamps_on(world.stored, world.owner)
+    monkeypatch.setattr(habits_module, "PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(habits_module, "IMAGES_AT_ONCE", 7)
+    order = np.random.default_rng(6).permutation(len(world.owner))
+    stored, owner = world.stored[order], world.owner[order]
+
+    found = Habits.learned(stored, owner, N_OWNERS)
+
+    np.testing.assert_array_equal(found.uses.toarray(), expected.uses.toarray())
+    np.testing.assert_allclose(found.gain, expected.gain, rtol=1e-12)
+    again = sparse.csr_array((stamp, world.stored.indices, world.stored.indptr))[order]
+    np.testing.assert_allclose(found.stamps_on(stored, owner), again.data, rtol=1e-6)
 
 
 def test_without_habits_hardly_any_are_found():

@@ -182,5 +182,5 @@ def test_manners_are_learned_from_every_given_tag(odd, evidence, ridge, trusted,
     chance = manners.plain.chance(sample.content[at], manners.plain.slips[at[1]])
     np.testing.assert_allclose(given.honest, chance / (chance + given.stamp), atol=1e-4)
     rows = all_rows(odd)
-    stamps = manners.stamps(rows, sample.content, np.ones(len(rows), dtype=np.float32))
-    np.testing.assert_allclose(stamps[at], given.stamp, atol=1e-4)
+    stamps = manners.stamps(rows, sample.content[at], np.ones(len(rows), dtype=np.float32))
+    np.testing.assert_allclose(stamps.toarray()[at], given.stamp, atol=1e-4)

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,10 +9,12 @@ from methods.sugar_plus.literal import (
     ridge_of,
 )
 from planted import OF_NOBODY, OF_ONE_IMAGE, UNTAGGED, as_new
-from sugartag.methods.sugar_plus import ridge as module
+from sugartag.engine import LocalEngine, room
+from sugartag.methods.sugar_plus import kept_owners
 from sugartag.methods.sugar_plus.learning import tags_as_given
-from sugartag.methods.sugar_plus.ridge import INTEREST_SHRINKAGE, inverse_of
+from sugartag.methods.sugar_plus.ridge import inverse_columns, inverse_of
 from sugartag.methods.sugar_plus.sums import outside_of
+from sugartag.methods.sugar_plus.through import INTEREST_SHRINKAGE
 
 IMAGES = (UNTAGGED, OF_NOBODY, OF_ONE_IMAGE, 4, 77, 301)
 
@@ -130,20 +130,33 @@ def test_images_of_nobody_have_no_interest(odd, evidence, trusted, beyond):
     assert not ridge.judge(rows, trusted).interest[odd.owner == odd.nobody].any()
 
 
-@pytest.mark.parametrize("ready", [0, 1, 12])
-def test_owners_whose_sums_are_not_kept_ready_are_judged_the_same(
-    odd, evidence, trusted, ready, monkeypatch
+@pytest.mark.parametrize("kept", [0, 1, 12, 10**6])
+def test_owners_whose_sums_are_kept_ready_are_judged_the_same(
+    odd, evidence, trusted, kept, monkeypatch, tmp_path
 ):
     ridge = ridge_of(odd, evidence, trusted, penalty_of(evidence), 0.3)
     rows = all_rows(odd).at(np.random.default_rng(2).permutation(odd.n_images))
     expected = ridge.judge(rows, trusted)
-    monkeypatch.setattr(module, "OWNER_CELLS", ready * odd.n_tags)
-    monkeypatch.setattr(module, "OWNERS_AT_ONCE", 5)
+    monkeypatch.setattr(kept_owners, "OWNERS_AT_ONCE", 5)
+    monkeypatch.setattr(kept_owners, "SCRATCH_CELLS", kept * odd.n_tags)
 
-    found = replace(ridge).judge(rows, trusted)
+    ridge.keep_owners(engine=LocalEngine(workers=2, scratch=tmp_path))
+    found = ridge.judge(rows, trusted)
 
+    several = np.count_nonzero(ridge.owners.images > 1)
+    assert len(ridge.kept_owners.kept) == min(kept, several)
     np.testing.assert_allclose(found.excess, expected.excess, atol=5e-6)
     np.testing.assert_allclose(found.interest, expected.interest, atol=5e-6)
+
+
+def test_without_scratch_or_disk_few_owners_are_kept(odd, evidence, trusted, monkeypatch, tmp_path):
+    monkeypatch.setattr(kept_owners, "OWNER_CELLS", 3 * odd.n_tags)
+    ridge = ridge_of(odd, evidence, trusted, penalty_of(evidence), 0.3)
+    monkeypatch.setattr(room, "SMALL", 0)
+
+    for folder in (None, tmp_path / "gone"):
+        ridge.keep_owners(engine=LocalEngine(scratch=folder))
+        assert len(ridge.kept_owners.kept) == 3
 
 
 def test_an_image_is_judged_alone_as_among_others(odd, evidence, trusted):
@@ -165,9 +178,13 @@ def test_an_inverse_is_one_and_leaves_the_matrix_alone(rng):
     found = inverse_of(gram, penalty)
 
     np.testing.assert_allclose(found @ (gram + np.diag(penalty)), np.eye(8), atol=1e-10)
+    some = np.array([5, 0, 7])
+    np.testing.assert_allclose(inverse_columns(gram, penalty, some), found[:, some], atol=1e-12)
     np.testing.assert_array_equal(gram, before)
 
 
 def test_a_matrix_that_has_no_inverse_is_refused():
     with pytest.raises(ValueError, match="negative in length"):
         inverse_of(np.diag([1.0, -2.0]), np.ones(2))
+    with pytest.raises(ValueError, match="negative in length"):
+        inverse_columns(np.diag([1.0, -2.0]), np.ones(2), np.array([0]))

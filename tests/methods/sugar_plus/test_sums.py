@@ -1,15 +1,26 @@
 from dataclasses import fields, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from methods.sugar_plus.literal import all_rows, columns_of, covariance_of
+from methods.sugar_plus.literal import (
+    PLAN,
+    all_rows,
+    columns_of,
+    covariance_of,
+    evidence_of,
+    partly_trusted,
+)
 from planted import resharded
 from sugartag.collection.model import Collection
+from sugartag.engine import LocalEngine
 from sugartag.engine.base import row_blocks
+from sugartag.methods.sugar_plus import normal
 from sugartag.methods.sugar_plus.normal import normal_equations
-from sugartag.methods.sugar_plus.sums import add_up, outside_of
+from sugartag.methods.sugar_plus.sums import add_sparse, add_up, outside_of
 
 
 def literal_parts(odd, evidence, trusted):
@@ -47,6 +58,69 @@ def test_sums_are_those_of_all_images(odd, evidence, trusted, engine):
     np.testing.assert_allclose(found.cross, columns.T @ tags[:, outside], rtol=1e-5, atol=1e-4)
 
 
+def test_products_with_sparse_columns_are_added_up_in_double_precision(
+    odd, evidence, trusted, engine
+):
+    rows, tags = all_rows(odd), trusted.toarray().astype(float)
+    known = columns_of(rows, tags, evidence)[:, : evidence.n_sparse]
+    looks = evidence.dense(rows).astype(float)
+    rest, n = tags[:, outside_of(evidence)], evidence.n_sparse
+
+    found = add_up(odd, evidence, trusted, engine=engine)
+
+    for some, expected in (
+        (found.gram[:n, :n], known.T @ known),
+        (found.gram[:n, n:], known.T @ looks),
+        (found.gram[n:, :n], looks.T @ known),
+        (found.cross[:n], known.T @ rest),
+        (found.cross[n:], looks.T @ rest),
+        (found.columns, np.hstack([known, looks]).sum(axis=0)),
+    ):
+        np.testing.assert_allclose(some, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_sums_do_not_depend_on_the_number_of_workers(odd, evidence, trusted, monkeypatch):
+    monkeypatch.setattr(Collection, "blocks", lambda self: row_blocks(self.n_images, 101))
+
+    one, three = (
+        add_up(odd, evidence, trusted, engine=LocalEngine(workers=workers, blas_threads=1))
+        for workers in (1, 3)
+    )
+
+    for name in ("columns", "tags", "given", "gram", "cross"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(three, name))
+    np.testing.assert_array_equal(one.owners.dense, three.owners.dense)
+
+
+def test_sparse_parts_are_added_where_they_belong_and_nowhere_else(rng):
+    part = sparse.random_array((5, 7), density=0.4, format="csr", rng=rng)
+    total = rng.random((6, 9))
+    expected = total.copy()
+    expected[:5, :7] += part.toarray()
+
+    add_sparse(total, part)
+
+    np.testing.assert_allclose(total, expected, rtol=1e-15)
+    with pytest.raises(ValueError, match="one after the other"):
+        add_sparse(np.zeros((6, 9), order="F"), part)
+
+
+def test_parts_that_are_added_before_they_come_in_give_the_same_sums(odd, evidence, trusted):
+    class AddsAll(LocalEngine):
+        def pieces(self, function, blocks, total, *shared):
+            assert total.takes_sums
+            yield len(blocks), reduce(add, self.map(function, blocks, *shared))
+
+    cut = replace(odd, rows_at_once=7)
+    one, other = (
+        add_up(cut, evidence, trusted, engine=engine()) for engine in (LocalEngine, AddsAll)
+    )
+
+    assert_same_sums(one, other)
+    np.testing.assert_allclose(one.gram, other.gram, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(one.owners.dense, other.owners.dense)
+
+
 def test_owner_totals_are_sums_over_their_images_and_nobodys_are_left_out(
     odd, evidence, trusted, engine
 ):
@@ -77,6 +151,18 @@ def test_totals_of_some_owners_end_with_nothing_for_nobody(odd, evidence, truste
             dense(getattr(found, name))[:2], dense(getattr(totals, name))[[2, 7]]
         )
         assert not dense(getattr(found, name))[2].any()
+
+
+def test_totals_of_a_run_of_owners_are_those_of_each(odd, evidence, trusted, engine):
+    totals = add_up(odd, evidence, trusted, engine=engine).owners
+
+    found, expected = totals.between(slice(3, 9)), totals.at(np.arange(3, 9))
+
+    for field in fields(found):
+        np.testing.assert_array_equal(
+            dense(getattr(found, field.name)), dense(getattr(expected, field.name))
+        )
+    assert np.shares_memory(found.dense, totals.dense)
 
 
 @pytest.mark.parametrize("cut", [300, 17])
@@ -128,6 +214,84 @@ def test_normal_equations_are_centred_and_whitened_by_owners(
     np.testing.assert_allclose(found.share, tags.mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(found.gram, whitened.T @ centred, rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(found.cross, whitened.T @ rest, rtol=1e-5, atol=1e-4)
+
+
+def literal_equations(sums, evidence, variance):
+    """Return Gram and cross products from the sums alone: the plain formula, matrices in full."""
+    outside, owners = outside_of(evidence), sums.owners
+    tags, words = owners.tags.toarray(), owners.words.toarray()
+    mine = np.hstack([tags[:, evidence.predictor], words, owners.dense.astype(float)])
+    mean, share = sums.columns / sums.count, (sums.tags / sums.count)[outside]
+    images = owners.images[:, None]
+    mine, rest = mine - images * mean, tags[:, outside] - images * share
+    weight = variance / (1 + variance * images)
+    gram = sums.gram - sums.count * np.outer(mean, mean) - mine.T @ (weight * mine)
+    cross = sums.cross - sums.count * np.outer(mean, share) - mine.T @ (weight * rest)
+    return gram, cross
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    """Cut owners and columns into many steps and bands, none of which ends where another does."""
+    for name, size in (
+        ("ENTRIES_AT_ONCE", 300),
+        ("OWNERS_AT_ONCE", 4),
+        ("BAND", 8),
+        ("DENSE_BAND", 7),
+    ):
+        monkeypatch.setattr(normal, name, size)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("variance", [0.0, 0.4])
+def test_normal_equations_are_the_plain_formula_to_ten_digits(
+    odd, evidence, trusted, engine, variance, threads
+):
+    sums = add_up(odd, evidence, trusted, engine=engine)
+    gram, cross = literal_equations(sums, evidence, variance)
+
+    found = normal_equations(sums, evidence, variance, threads=threads)
+
+    np.testing.assert_allclose(found.gram, gram, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.cross, cross, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_normal_equations_made_in_many_bands_are_the_same_on_any_number_of_threads(
+    odd, evidence, trusted, engine
+):
+    sums = add_up(odd, evidence, trusted, engine=engine)
+    before = sums.gram.copy()
+    gram, cross = literal_equations(sums, evidence, 0.4)
+
+    one, three = (normal_equations(sums, evidence, 0.4, threads=threads) for threads in (1, 3))
+
+    assert len(list(normal._runs(sums.owners.tags.indptr))) > 2
+    np.testing.assert_allclose(one.gram, gram, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(one.cross, cross, rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(one.gram, three.gram)
+    np.testing.assert_array_equal(one.cross, three.cross)
+    np.testing.assert_array_equal(one.gram, one.gram.T)
+    np.testing.assert_array_equal(sums.gram, before)
+
+
+@pytest.mark.parametrize("without", ["tags", "looks", "owners"])
+def test_normal_equations_need_neither_tags_nor_looks_nor_owners(odd, without, engine):
+    plans = {
+        "tags": replace(PLAN, max_predictors=0, titles=False),
+        "looks": replace(PLAN, anchors=0, tastes=0),
+    }
+    if without == "owners":
+        (shard,) = odd.shards
+        odd = replace(odd, shards=(replace(shard, owner=np.full(odd.n_images, odd.nobody)),))
+    evidence = evidence_of(odd, plans.get(without, PLAN))
+    sums = add_up(odd, evidence, partly_trusted(odd), engine=engine)
+    gram, cross = literal_equations(sums, evidence, 0.4)
+
+    found = normal_equations(sums, evidence, 0.4, threads=2)
+
+    np.testing.assert_allclose(found.gram, gram, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.cross, cross, rtol=1e-10, atol=1e-10)
 
 
 def test_tags_inside_and_outside_the_columns_are_all_tags(evidence):

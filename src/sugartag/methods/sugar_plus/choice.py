@@ -20,7 +20,7 @@ from sugartag.methods.sugar_plus.evidence import (
     compared_features,
     likeness,
 )
-from sugartag.methods.sugar_plus.ridge import inverse_of
+from sugartag.methods.sugar_plus.ridge import inverse_columns
 
 TAG_RIDGES = (20.0, 5.0, 80.0, 1.0, 300.0)
 ANCHOR_RIDGES = (0.3, 0.03, 3.0)
@@ -205,9 +205,9 @@ class TrialAtWidth:
         measured = np.unique(np.linspace(0, n - 1, min(MEASURED_TAGS, n)).astype(int))
         found = []
         for fold in self.folds:
-            precision = inverse_of(fold.gram, penalty)
-            weights = precision[:, measured] / -np.diag(precision)[measured]
-            weights[measured, np.arange(len(measured))] = 0.0
+            columns, place = inverse_columns(fold.gram, penalty, measured), np.arange(len(measured))
+            weights = columns / -columns[measured, place]
+            weights[measured, place] = 0.0
             given = trial.known[fold.held][:, measured] > 0
             found.append(mean_precision(fold.columns @ weights, given))
         return float(np.mean(found))

@@ -20,7 +20,7 @@ from sugartag.anchors.owners import owner_profiles
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.subset import tag_counts
 from sugartag.collection.texts import Texts
-from sugartag.engine.base import Engine
+from sugartag.engine.base import Engine, row_blocks
 from sugartag.linalg.nystrom import median_width
 from sugartag.linalg.sparse_rows import chosen_columns
 
@@ -28,6 +28,8 @@ SAMPLE = 10_000
 """Images that anchors and distances are found on."""
 USUAL_WIDTH = 1.4
 """Of the likeness to an anchor, in median distances of two images."""
+IMAGES_AT_ONCE = 512
+"""Images compared with the anchors in one step: what is made of them stays in the cache."""
 MIN_USES = 2
 """A tag or a word that only one image has says nothing about others."""
 MAX_WORDS = 2_000
@@ -81,6 +83,8 @@ class Evidence:
     def known(self, tags: SparseRows, words: SparseRows) -> SparseRows:
         """Return images x sparse columns, from all their tags and the words of their titles."""
         columns = chosen_columns(tags, self.predictor)
+        if not words.shape[1]:
+            return columns
         return sparse.csr_array(sparse.hstack([columns, words], format="csr"))
 
     def words_of(self, rows: Rows) -> SparseRows:
@@ -90,14 +94,17 @@ class Evidence:
     def dense(self, rows: Rows) -> FloatArray:
         """Return images x dense columns, float32."""
         taste = self.taste[np.minimum(rows.owner, len(self.taste) - 1)]
-        if not len(self.anchors):
+        n = len(self.anchors)
+        if not n:
             return taste
-        return np.hstack([self.likeness(rows) - self.centre, taste])
-
-    def likeness(self, rows: Rows) -> FloatArray:
-        """Return images x anchors: exp(-d^2 / sigma^2), float32."""
-        features = compared_features(rows.features_like(self.anchors.shape[1]), self.unit_features)
-        return likeness(features, self.anchors, self.width)
+        features = rows.features_like(self.anchors.shape[1])
+        kernel = Kernel.of(self.anchors, self.width)
+        found = np.empty((len(rows), self.n_dense), dtype=np.float32)
+        for some in row_blocks(len(rows), IMAGES_AT_ONCE):
+            near = kernel.at(compared_features(features[some], self.unit_features))
+            np.subtract(near, self.centre, out=found[some, :n])
+        found[:, n:] = taste
+        return found
 
     def with_width(self, kernel_width: float) -> "Evidence":
         """Return the same with another width, in median distances of two images."""
@@ -146,19 +153,47 @@ def _with_anchors(
 
 
 def likeness(features: FloatArray, anchors: FloatArray, width: float) -> FloatArray:
-    """Return images x anchors: exp(-d^2 / sigma^2) in single precision.
+    """Return images x anchors: exp(-d^2 / sigma^2) in single precision."""
+    kernel = Kernel.of(anchors, width)
+    found = np.empty((len(features), len(anchors)), dtype=np.float32)
+    for some in row_blocks(len(features), IMAGES_AT_ONCE):
+        found[some] = kernel.at(features[some])
+    return found
 
-    Distances are taken from the middle of the anchors, which keeps the products small.
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Anchors made ready to be compared with images.
+
+    Distances are taken from the middle of the anchors, which keeps the products small:
+    -d^2 / sigma^2 is 2 x a / sigma^2 less the sizes of both, |x|^2 / sigma^2 and |a|^2 / sigma^2.
     """
-    middle = anchors.mean(axis=0)
-    rows, others = features - middle, anchors - middle
-    squared: FloatArray = rows @ others.T
-    squared *= -2.0
-    squared += np.einsum("ij,ij->i", rows, rows)[:, None]
-    squared += np.einsum("ij,ij->i", others, others)
-    np.maximum(squared, 0.0, out=squared)
-    squared /= np.float32(-(width**2))
-    return np.exp(squared, out=squared)
+
+    middle: FloatArray
+    """Of the anchors."""
+    directions: FloatArray
+    """Features x anchors: 2 a / sigma^2."""
+    size: FloatArray
+    """|a|^2 / sigma^2 of each anchor."""
+    scale: np.float32
+    """1 / sigma^2."""
+
+    @classmethod
+    def of(cls, anchors: FloatArray, width: float) -> "Kernel":
+        """Do once what is the same for all images."""
+        middle, scale = anchors.mean(axis=0), np.float32(1.0 / width**2)
+        centred = anchors - middle
+        size = np.einsum("ij,ij->i", centred, centred) * scale
+        return cls(middle, np.ascontiguousarray(centred.T) * (2 * scale), size, scale)
+
+    def at(self, features: FloatArray) -> FloatArray:
+        """Return images x anchors: exp(-d^2 / sigma^2)."""
+        rows = features - self.middle
+        found: FloatArray = rows @ self.directions
+        found -= (np.einsum("ij,ij->i", rows, rows) * self.scale)[:, None]
+        found -= self.size
+        np.minimum(found, 0.0, out=found)
+        return np.exp(found, out=found)
 
 
 def compared_features(features: FloatArray, unit_features: bool) -> FloatArray:

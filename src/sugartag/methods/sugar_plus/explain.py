@@ -16,7 +16,12 @@ import numpy as np
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Rows
-from sugartag.linalg.sparse_rows import chosen_columns, values_at
+from sugartag.linalg.sparse_rows import (
+    chosen_columns,
+    entries_between,
+    row_number_of_entries,
+    values_at,
+)
 from sugartag.methods.base import Explanations, Kind, PartKind
 from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.evidence import Evidence, likeness
@@ -24,7 +29,7 @@ from sugartag.methods.sugar_plus.habits import Manners
 from sugartag.methods.sugar_plus.learning import steps
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.ridge import Content, Ridge
-from sugartag.methods.sugar_plus.votes import OwnersImages, Uses, entries_between, votes_on
+from sugartag.methods.sugar_plus.votes import OwnersImages, Uses, votes_on
 
 NEAREST = 16
 """Anchors that can be told apart: those that an image is most like."""
@@ -105,7 +110,8 @@ class Explainer:
         prior, recall, slip = (
             np.where(alone, *pair) for pair in zip(by_content, by_all, strict=True)
         )
-        habit = cells.at(self.manners.stamps(rows, content.excess, seen))
+        given = row_number_of_entries(rows.tags), rows.tags.indices
+        habit = cells.at(self.manners.stamps(rows, content.excess[given], seen).toarray())
         undecided = np.zeros(len(cells), dtype=np.int8)
         return Explanations(kinds, evidence, prior, recall, slip, habit, undecided)
 

@@ -1,5 +1,7 @@
 """What sugar-plus learned, and how it judges images."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -10,6 +12,7 @@ from scipy import sparse
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Rows
+from sugartag.engine.base import Engine
 from sugartag.linalg.sparse_rows import row_number_of_entries, values_at
 from sugartag.methods.base import Explanations
 from sugartag.methods.sugar_plus.belief import Belief
@@ -17,10 +20,11 @@ from sugartag.methods.sugar_plus.choice import Choice
 from sugartag.methods.sugar_plus.decisions import as_decided
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.explain import Explainer
-from sugartag.methods.sugar_plus.habits import Manners
+from sugartag.methods.sugar_plus.habits import Manners, Stamps
 from sugartag.methods.sugar_plus.learning import steps
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.ridge import Ridge
+from sugartag.methods.sugar_plus.through import Cells, Through, slabs
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +74,17 @@ class FittedSugarPlus:
         for judge, chosen in ((self._by_strangers, alone), (self._by_all, ~alone)):
             images = np.flatnonzero(chosen)
             for part in steps(len(images), self.evidence.n_tags):
-                found[images[part]] = judge(rows.at(images[part]))
+                with _written_to(found, images[part]) as out:
+                    judge(rows.at(images[part]), out)
         if not strangers_only:
             decided = self.decided_of(rows)
             cell = row_number_of_entries(decided), decided.indices
             found[cell] = np.where(decided.data > 0, RIGHT, WRONG)
         return found
+
+    def get_ready(self, *, engine: Engine) -> None:
+        """Keep the sums of owners that have several images."""
+        self.ridge.keep_owners(engine=engine)
 
     def explain(
         self, rows: Rows, row: IntArray, tag: IntArray, catalogue: Catalogue
@@ -111,34 +120,57 @@ class FittedSugarPlus:
         passed = np.concatenate([[0], np.cumsum(known)])[found.indptr]
         return sparse.csr_array((found.data[known], found.indices[known], passed), found.shape)
 
-    def _by_all(self, rows: Rows) -> FloatArray:
+    def _by_all(self, rows: Rows, out: FloatArray) -> None:
         now = self.corrected(rows)
-        content = self.ridge.judge(now, self.believed)
-        seen = (rows.position < self.ridge.n_images).astype(np.float32)
-        slips = self.manners.stamps(rows, content.excess, seen)
-        slips += self.whole.slips
-        said = content.excess
-        if self.interest_weight > 0:
-            said += np.float32(self.interest_weight) * content.interest
-        if self.alike_weight > 0:
-            said += (
-                np.float32(self.alike_weight) * self.look_alikes.judge(now, self.evidence).excess
-            )
-        return probability(self.whole, said, slips, rows)
+        through = Through(self.ridge, now, self.believed)
+        given = Cells.of(rows.tags)
+        at_given = np.empty(len(given.row), dtype=np.float32)
+        alike = self.look_alikes.judge(now, self.evidence).times(self.alike_weight)
+        votes = Cells.of(alike.votes)
+        shares = np.stack([self.ridge.share, self.ridge.fitted_share])
+        for part in through.slabs():
+            said, some = through.said(part, self.interest_weight), given.of_rows(part)
+            at_given[given.in_rows(part)] = some.pick(said.excess) - self.ridge.share[some.column]
+            # All that goes by shares in one product: the image's own, and what others say of them.
+            times = np.stack([alike.rest[part] - 1, said.rest], axis=1)
+            total = np.matmul(times, shares, out=out[part])
+            total += said.excess
+            total += said.interest
+            votes.of_rows(part).add_to(total)
+        stamps = self.manners.stamps(rows, at_given, through.seen)
+        believe(self.whole, out, stamps, given)
 
-    def _by_strangers(self, rows: Rows) -> FloatArray:
-        said = self.ridge.judge(self.corrected(rows), self.believed).excess
-        belief = self.manners.alone
-        slips = np.broadcast_to(belief.slips + self.manners.habits.usual, said.shape)
-        return probability(belief, said, slips, rows)
+    def _by_strangers(self, rows: Rows, out: FloatArray) -> None:
+        through = Through(self.ridge, self.corrected(rows), self.believed)
+        for part in through.slabs():
+            out[part], _ = through.content(part)
+        stamps = self.manners.usual_stamps(len(rows))
+        believe(self.manners.alone, out, stamps, Cells.of(rows.tags))
 
 
-def probability(belief: Belief, said: FloatArray, slips: FloatArray, rows: Rows) -> FloatArray:
-    """Return images x tags: the probability that the tag belongs, whether it was given or not."""
-    found = belief.not_given(said, np.minimum(slips, MOST_SLIPS))
-    given = row_number_of_entries(rows.tags), rows.tags.indices
-    found[given] = belief.given(said[given], np.minimum(slips[given], MOST_SLIPS))
-    return found
+@contextmanager
+def _written_to(found: FloatArray, images: IntArray) -> Iterator[FloatArray]:
+    """Give room for the rows of some images, which ascend; what is written there is kept."""
+    if images[-1] - images[0] + 1 == len(images):
+        yield found[images[0] : images[-1] + 1]
+        return
+    apart = np.empty((len(images), found.shape[1]), dtype=found.dtype)
+    yield apart
+    found[images] = apart
+
+
+def believe(belief: Belief, said: FloatArray, stamps: Stamps, given: Cells) -> None:
+    """Turn what is said about images x tags, in place, into the probability that tags belong."""
+    used = Cells.of(stamps.used)
+    for part in slabs(*said.shape):
+        some, stamped, evidence = given.of_rows(part), used.of_rows(part), said[part]
+        slips = np.add.outer(stamps.unused[part], belief.slips)
+        slips[stamped.row, stamped.column] = belief.slips[stamped.column] + stamped.value
+        if slips.max() > MOST_SLIPS:
+            np.minimum(slips, MOST_SLIPS, out=slips)
+        chance = belief.given(some.pick(evidence), some.pick(slips))
+        evidence[:] = belief.not_given(evidence, slips)
+        evidence[some.row, some.column] = chance
 
 
 MOST_SLIPS = np.float32(0.95)

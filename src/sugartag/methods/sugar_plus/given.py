@@ -3,22 +3,27 @@
 The regression judges an image by products with all tags. For the given tags alone far fewer are
 needed: the forms z P z~' and z~ P z~' and the predictions of those tags follow from the few sparse
 columns that an image has, from its dense ones, and from products that are made once for each
-owner. The formulas are those of :mod:`ridge`; only the order of summation differs.
+owner, again only at the tags that the owner used. The formulas are those of :mod:`ridge`; only the
+order of summation differs.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from sugartag._typing import FloatArray, IntArray, Room, SparseRows
+from sugartag._typing import FloatArray, Room, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, row_blocks
-from sugartag.linalg.sparse_rows import row_number_of_entries, same_places, values_at
-from sugartag.methods.sugar_plus.ridge import LEAST_ROOM, OWNERS_AT_ONCE, Ridge
+from sugartag.linalg.sparse_rows import same_places
+from sugartag.methods.sugar_plus.at_places import inner_products, stored_at
+from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sums import padded
+from sugartag.methods.sugar_plus.through import LEAST_ROOM
+from sugartag.methods.sugar_plus.turned import SummedRows, Turned
 
-PAIRS_AT_ONCE = 1 << 13
+OWNERS_AT_ONCE = 1_024
+"""Owners whose sums are multiplied in one step."""
+PAIRS_AT_ONCE = 1 << 10
 """Columns of images whose products with the dense columns are made in one step."""
 
 
@@ -82,79 +87,37 @@ class Products:
 class Multiplied:
     """A ridge, with all ready that judging given tags needs of it."""
 
-    ridge: Ridge
+    turned: Turned
     owners: OwnerProducts
     """Of all owners, and at the end of nobody, who has nothing."""
 
     @classmethod
     def of(cls, ridge: Ridge, *, engine: Engine) -> "Multiplied":
         """Make the products of all owners."""
+        turned = Turned(ridge, PAIRS_AT_ONCE)
         blocks = row_blocks(len(ridge.owners) + 1, OWNERS_AT_ONCE)
         start = OwnerProducts.empty(ridge, engine.room)
-        return cls(ridge, engine.fold(multiply_owners, blocks, start, ridge))
-
-    @cached_property
-    def dense_weights(self) -> FloatArray:
-        """Tags x dense columns: the weights, turned."""
-        return np.ascontiguousarray(self.ridge.weights[self.ridge.evidence.n_sparse :].T)
-
-    @cached_property
-    def dense_precision(self) -> FloatArray:
-        """P at words and dense columns x dense columns."""
-        n = self.ridge.evidence.n_sparse
-        return np.ascontiguousarray(self.ridge.other_precision[n:].T)
-
-    @cached_property
-    def base(self) -> FloatArray:
-        """Twice what is taken off the prediction of each tag: as fitted, and as given."""
-        n = self.ridge.evidence.n_sparse
-        means = np.stack([self.ridge.fitted_mean[:n], self.ridge.mean[:n]])
-        products: FloatArray = means @ self.ridge.weights[:n]
-        return products
-
-    @cached_property
-    def other_base(self) -> FloatArray:
-        """The product m P at words and dense columns, m being the mean of the sparse as fitted."""
-        n = self.ridge.evidence.n_sparse
-        product: FloatArray = self.ridge.fitted_mean[:n] @ self.ridge.other_precision[:n]
-        return product
-
-    @cached_property
-    def at_mean(self) -> FloatArray:
-        """Twice P m' at all columns, m being the mean of the sparse ones as fitted, as given."""
-        ridge, n = self.ridge, self.ridge.evidence.n_sparse
-        predictor = ridge.evidence.predictor
-        means = np.stack([ridge.fitted_mean[:n], ridge.mean[:n]]).astype(np.float64)
-        tags, words = means[:, : len(predictor)], means[:, len(predictor) :]
-        weighed = tags * ridge.own_precision[predictor]
-        products = words @ ridge.other_precision[:, : n - len(predictor)].T
-        products -= weighed @ ridge.weights[:, predictor].T
-        products[:, : len(predictor)] += weighed
-        return products
+        return cls(turned, engine.fold(multiply_owners, blocks, start, turned))
 
 
-def multiply_owners(block: Block, ridge: Ridge) -> Products:
+def multiply_owners(block: Block, turned: Turned) -> Products:
     """Return the products of some owners."""
+    ridge = turned.ridge
+    n, n_words = ridge.evidence.n_sparse, len(ridge.evidence.words)
     totals = ridge.owners.at(np.arange(block.start, block.stop))
-    side = ridge.summed(totals)
-    n_words = len(ridge.evidence.words)
-    unexplained = side.tags - side.predicted
-    at_tags = unexplained * ridge.own_precision
-    quadratic = np.einsum("ij,ij->i", at_tags, side.tags)
-    quadratic += np.einsum("ij,ij->i", side.others, side.columns)
-    n = len(ridge.evidence.predictor)
-    at_words = side.others[:, :n_words] @ ridge.mean[n : n + n_words]
-    used = row_number_of_entries(totals.tags), totals.tags.indices
-    spelled = row_number_of_entries(totals.words), totals.words.indices
-    return Products(
-        block,
-        unexplained[used],
-        side.others[spelled],
-        np.ascontiguousarray(side.others[:, n_words:]),
-        quadratic,
-        at_tags @ ridge.fitted_share + at_words,
-        at_tags @ ridge.share + at_words,
-    )
+    images = totals.images.astype(np.float32)
+    dense = totals.dense - np.multiply.outer(images, ridge.mean[n:])
+    rows = SummedRows(turned, totals.tags, totals.words, dense, images)
+    unexplained = rows.unexplained(rows.predicted()[0])
+    at_words, at_mean = rows.at_words(), rows.at_mean()
+    at_dense = np.asarray(rows.known @ ridge.other_precision[:n, n_words:])
+    at_dense += rows.dense @ turned.dense_precision[n_words:]
+    at_dense -= np.multiply.outer(images, turned.at_mean[0, n:].astype(np.float32))
+    at_tags = unexplained * ridge.own_precision[rows.tags.indices]
+    quadratic = rows.added(rows.tags.data * at_tags, at_words)
+    quadratic += np.einsum("ij,ij->i", rows.dense, at_dense) - images * at_mean[0]
+    at_places = unexplained.astype(np.float32), at_words.astype(np.float32)
+    return Products(block, *at_places, at_dense, quadratic, *at_mean)
 
 
 def judge_fitted_tags(
@@ -172,40 +135,31 @@ class _Images:
     """Fitted images on their way to what is said about their given tags."""
 
     def __init__(self, multiplied: Multiplied, rows: Rows, believed: SparseRows) -> None:
-        ridge, evidence = multiplied.ridge, multiplied.ridge.evidence
-        self.multiplied, self.ridge = multiplied, ridge
-        self.owner = np.minimum(rows.owner, len(ridge.owners))
-        self.tags, self.believed = rows.tags, believed
-        self.row = row_number_of_entries(rows.tags)
-        self.words = evidence.words_of(rows)
-        self.dense = evidence.dense(rows) - ridge.mean[evidence.n_sparse :]
-        # As fitted, and as given: in the same places.
-        self.known = [evidence.known(tags, self.words) for tags in (believed, rows.tags)]
+        self.owners, turned = multiplied.owners, multiplied.turned
+        self.turned, self.ridge = turned, turned.ridge
+        self.owner = np.minimum(rows.owner, len(self.ridge.owners))
+        self.given = rows.tags
+        evidence, one = self.ridge.evidence, np.ones(len(rows), dtype=np.float32)
+        dense = evidence.dense(rows)
+        dense -= self.ridge.mean[evidence.n_sparse :]
+        self.fitted = SummedRows(turned, believed, evidence.words_of(rows), dense, one)
 
     def excess(self) -> FloatArray:
         """Return what is said about each given tag, the image itself left out."""
-        ridge, row, tag = self.ridge, self.row, self.tags.indices
+        ridge, row, tag = self.ridge, self.fitted.row, self.given.indices
         own = ridge.own_precision[tag]
-        fitted, now = self._predicted()
-        unfitted = self.believed.data - ridge.fitted_share[tag] - fitted
-        theirs = values_at(self.multiplied.owners.unexplained, self.owner[row], tag)
+        fitted, now = self.fitted.predicted(self.given)
+        unfitted = self.fitted.unexplained(fitted)
+        theirs = self._theirs(self.owners.unexplained, self.given)
         images = np.append(ridge.owners.images, 0.0)[self.owner]
         b = ridge.owner_variance
         c = np.where(images > 0, b / (1.0 + b * images), 0.0)
         left = unfitted - c[row] * theirs
         both, mixed = self._forms(c, unfitted * own, theirs * own)
-        raw_left = (self.tags.data - ridge.share[tag] - now) * own
+        raw_left = (self.given.data - ridge.share[tag] - now) * own
         room = np.maximum(left**2 * own + (1.0 - c - both)[row], LEAST_ROOM)
         found: FloatArray = now - (mixed[row] - raw_left * left) * left / room
         return found.astype(np.float32)
-
-    def _predicted(self) -> FloatArray:
-        """Return twice the predictions of the given tags: from tags as fitted, and as given."""
-        tag = self.tags.indices
-        found = self._by_sparse(self.row, tag, self.ridge.weights)
-        found += _row_products(self.dense, self.row, self.multiplied.dense_weights, tag)
-        found -= self.multiplied.base[:, tag]
-        return found
 
     def _forms(
         self, c: FloatArray, at_tags: FloatArray, theirs: FloatArray
@@ -214,70 +168,37 @@ class _Images:
 
         ``at_tags`` is z P at the given tags, ``theirs`` S P, S being the owner's sums.
         """
-        owners = self.multiplied.owners
-        words, at_dense = self._at_others()
-        dense = np.einsum("ij,ij->i", self.dense, at_dense)
-        theirs_dense = np.einsum("ij,ij->i", self.dense, owners.at_dense[self.owner])
-        row = row_number_of_entries(self.words)
-        theirs_words = values_at(owners.at_words, self.owner[row], self.words.indices)
+        fitted, owners, owner = self.fitted, self.owners, self.owner
+        at_words, at_mean = fitted.at_words(), fitted.at_mean()
+        dense = self._at_dense()
+        theirs_words = self._theirs(owners.at_words, fitted.words)
+        at_once = self.turned.at_once
+        theirs_dense = inner_products(fitted.dense, owners.at_dense, owner, at_once=at_once)
         forms, means = [], (owners.at_mean, owners.at_mean_now)
-        for number, tags in enumerate((self.believed.data, self.tags.data)):
-            mine = self._summed(tags, at_tags, words) + dense
-            other = self._summed(tags, theirs, theirs_words) + theirs_dense
-            other -= means[number][self.owner]
-            forms.append((mine - self._by_mean(number), other))
+        for number, tags in enumerate((fitted.tags.data, self.given.data)):
+            mine = fitted.added(tags * at_tags, at_words) + dense - at_mean[number]
+            other = fitted.added(tags * theirs, theirs_words) + theirs_dense
+            forms.append((mine, other - means[number][owner]))
         (mine, other), (mine_now, other_now) = forms
-        both = mine - 2.0 * c * other + c**2 * owners.quadratic[self.owner]
+        both = mine - 2.0 * c * other + c**2 * owners.quadratic[owner]
         return both, mine_now - c * other_now
 
-    def _at_others(self) -> tuple[FloatArray, FloatArray]:
-        """Return z P as fitted: at the words of each image, and at the dense columns."""
-        multiplied, ridge = self.multiplied, self.ridge
-        n, n_words = ridge.evidence.n_sparse, len(ridge.evidence.words)
-        row, word = row_number_of_entries(self.words), self.words.indices
-        at_words = self._by_sparse(row, word, ridge.other_precision)[0]
-        at_words += _row_products(self.dense, row, multiplied.dense_precision[:n_words], word)
-        at_words -= multiplied.other_base[word]
-        known = self.known[0].astype(np.float32)
-        at_dense = np.asarray(known @ ridge.other_precision[:n, n_words:])
-        at_dense += self.dense @ multiplied.dense_precision[n_words:]
-        at_dense -= multiplied.other_base[n_words:]
-        return at_words, at_dense
+    def _at_dense(self) -> FloatArray:
+        """Return d P z' of each image, d being its dense columns, z all of them as fitted.
 
-    def _by_mean(self, number: int) -> FloatArray:
-        """Return z P m' of each image, m being the mean as fitted (0) or as given (1)."""
-        n, at_mean = self.ridge.evidence.n_sparse, self.multiplied.at_mean[number]
-        found = self.known[0] @ at_mean[:n] + self.dense @ at_mean[n:]
-        centred: FloatArray = found - self.ridge.fitted_mean[:n] @ at_mean[:n]
-        return centred
-
-    def _summed(self, tags: FloatArray, at_tags: FloatArray, at_words: FloatArray) -> FloatArray:
-        """Return for each image the sum of something over its tags and words."""
-        n = len(self.owner)
-        found = np.bincount(self.row, tags * at_tags, minlength=n).astype(np.float64)
-        row = row_number_of_entries(self.words)
-        return found + np.bincount(row, self.words.data * at_words, minlength=n)
-
-    def _by_sparse(self, row: IntArray, column: IntArray, matrix: FloatArray) -> FloatArray:
-        """Return twice, as fitted and as given: sums over the sparse columns of a row."""
-        known = self.known[0]
-        counts = np.diff(known.indptr)[row]
-        case = np.repeat(np.arange(len(row)), counts)
-        within = np.arange(len(case)) - np.repeat(np.cumsum(counts) - counts, counts)
-        entry = known.indptr[row][case] + within
-        factor = matrix[known.indices[entry], column[case]]
-        found = np.zeros((2, len(row)))
-        for total, some in zip(found, self.known, strict=True):
-            total += np.bincount(case, some.data[entry] * factor, minlength=len(row))
+        What d P is at tags is known from what d adds to their predictions.
+        """
+        fitted = self.fitted
+        own = self.ridge.own_precision[fitted.tags.indices]
+        at_tags = fitted.tags.data * fitted.dense_at_tags * -own
+        found = fitted.added(at_tags, fitted.dense_at_words)
+        found += self.turned.dense_form(fitted.dense)
+        found -= fitted.dense_at_mean[0]
         return found
 
-
-def _row_products(
-    left: FloatArray, row: IntArray, right: FloatArray, column: IntArray
-) -> FloatArray:
-    """Return the inner products of some pairs of rows."""
-    found = np.empty(len(row))
-    for start in range(0, len(row), PAIRS_AT_ONCE):
-        part = slice(start, start + PAIRS_AT_ONCE)
-        found[part] = np.einsum("ij,ij->i", left[row[part]], right[column[part]])
-    return found
+    def _theirs(self, products: SparseRows, places: SparseRows) -> FloatArray:
+        """Return what the owner of each image has at its places."""
+        place, there = stored_at(products, self.owner, places)
+        found = np.zeros(len(place), dtype=np.float32)
+        found[there] = products.data[place[there]]
+        return found

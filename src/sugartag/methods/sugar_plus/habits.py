@@ -15,7 +15,8 @@ from scipy import sparse
 from sugartag._typing import FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.engine.base import row_blocks
-from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries
+from sugartag.linalg.sparse_rows import GrowingRows, entries_between, row_number_of_entries
+from sugartag.methods.sugar_plus.at_places import stored_at
 from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.by_owner import IMAGES_AT_ONCE, ByOwner
 
@@ -26,8 +27,8 @@ CHANCES = (1e-4, 0.99)
 FIRST_WEIGHT = 0.002
 WEIGHTS = (1e-6, 0.2)
 ROUNDS = 30
-PAIRS_AT_ONCE = 1 << 16
-"""Pairs of owner and tag that are worked on in one step."""
+PAIRS_AT_ONCE = 1 << 13
+"""Pairs of owner and tag that are worked on in one step: what is made of them fits a cache."""
 MOST_OWNERS = 5_000
 """Owners that the weights of habits are learned from."""
 MOST = 50.0
@@ -77,27 +78,22 @@ class Habits:
     def with_images(self, chance: SparseRows, owner: IntArray, *, sign: int = 1) -> "Habits":
         """Count more images; with the sign -1, take images away that were counted."""
         n_owners, n_tags = self.uses.shape
-        image = row_number_of_entries(chance)
-        told = owner[image] < n_owners
-        key = [
-            row_number_of_entries(self.uses) * n_tags + self.uses.indices,
-            owner[image][told].astype(np.int64) * n_tags + chance.indices[told],
-        ]
-        pairs, place = np.unique(np.concatenate(key), return_inverse=True)
-        gains = np.concatenate([self.gain, sign * _gains(chance.data[told])])
-        summed = [np.bincount(place, g, minlength=len(pairs)) for g in gains.T]
-        count = np.bincount(
-            place, np.concatenate([self.uses.data, np.full(len(key[1]), float(sign))])
-        )
-        kept = count > 0
-        row = pairs[kept] // n_tags
-        indptr = np.searchsorted(row, np.arange(n_owners + 1))
-        parts = count[kept], pairs[kept] % n_tags, indptr
+        whose = owner[row_number_of_entries(chance)]
+        told = whose < n_owners
+        row = np.concatenate([row_number_of_entries(self.uses), whose[told]])
+        tag = np.concatenate([self.uses.indices, chance.indices[told]])
+        first, place = _pairs(row, tag, (n_owners, n_tags))
+        gains = np.concatenate([self.gain.T, sign * _gains(chance.data[told])], axis=1)
+        uses = np.concatenate([self.uses.data, np.full(gains.shape[1] - len(self.gain), sign)])
+        count, *summed = (np.bincount(place, some, minlength=len(first)) for some in (uses, *gains))
+        kept = np.flatnonzero(count > 0)
+        indptr = np.searchsorted(row[first[kept]], np.arange(n_owners + 1))
+        parts = count[kept], tag[first[kept]], indptr
         more = np.bincount(owner, minlength=n_owners + 1)[:n_owners]
         return Habits(
             self.weight,
             sparse.csr_array(parts, shape=(n_owners, n_tags)),
-            np.stack(summed, axis=1)[kept].astype(np.float64),
+            np.stack([gain[kept] for gain in summed], axis=1),
             self.images + sign * more,
         )
 
@@ -114,14 +110,17 @@ class Habits:
         Of each case: the owner, the pair of owner and tag, the chance of the image's own use of
         the tag (0 where it has none), and whether the image is among those counted (1 or 0).
         """
-        used = (own > 0) & (seen > 0)
-        gain = self.gain[pair]
-        gain[used] -= _gains(own[used])
-        others = self.uses.data[pair] - used
-        # What was counted with an earlier regression is not quite what the present one takes off.
-        gain = np.clip(gain, others[:, None] * GAINS[0], others[:, None] * GAINS[1])
-        missed = self.images[owner] - seen - others
-        return self._stamp(gain + missed[:, None] * LOG_MISS)
+        found = np.empty(len(pair))
+        for part in row_blocks(len(pair), PAIRS_AT_ONCE):
+            used = (own[part] > 0) & (seen[part] > 0)
+            gain = np.ascontiguousarray(self.gain[pair[part]].T)
+            gain[:, used] -= _gains(own[part][used])
+            others = self.uses.data[pair[part]] - used
+            # What was counted with an earlier regression is not quite what this one takes off.
+            np.clip(gain, *(np.multiply.outer(most, others) for most in GAINS.T), out=gain)
+            missed = self.images[owner[part]] - seen[part] - others
+            found[part] = self._stamp(gain + np.multiply.outer(LOG_MISS, missed))
+        return found
 
     @cached_property
     def on_fitted(self) -> FloatArray:
@@ -151,13 +150,12 @@ class Habits:
         return found
 
     def _stamps_on(self, chance: SparseRows, owner: IntArray) -> FloatArray:
-        image = row_number_of_entries(chance)
-        whose = owner[image].astype(np.int64)
-        seen = np.ones(len(image))
-        found = self.stamps_unused(whose, seen)
-        told = whose < len(self.images)
-        pair = _places(self.uses, whose[told], chance.indices[told])
-        found[told] = self.stamps_at(whose[told], pair, chance.data[told], seen[told])
+        pair, known = stored_at(self.uses, owner, chance)
+        whose = owner[row_number_of_entries(chance)]
+        pair, own = pair[known], chance.data[known]
+        found = np.empty(chance.nnz)
+        found[known] = self.stamps_at(whose[known], pair, own, np.ones(len(pair)))
+        found[~known] = self.stamps_unused(whose[~known], np.ones(chance.nnz - len(pair)))
         return found
 
     def stamps_unused(self, owner: IntArray, seen: FloatArray) -> FloatArray:
@@ -166,11 +164,13 @@ class Habits:
         others = np.zeros(len(owner))
         told = np.flatnonzero(owner < n)
         others[told] = self.images[owner[told]] - seen[told]
-        return self._stamp(others[:, None] * LOG_MISS)
+        return self._stamp(np.multiply.outer(LOG_MISS, others))
 
     def _stamp(self, log_odds: FloatArray) -> FloatArray:
-        odds = self.weight * np.exp(_bounded(log_odds))
-        found: FloatArray = odds @ RATES / (1.0 - self.weight.sum() + odds.sum(axis=1))
+        """Return how probably a tag is stamped on, from rates x cases: the log odds of a habit."""
+        odds = np.exp(_bounded(log_odds))
+        every = 1.0 - self.weight.sum() + self.weight @ odds
+        found: FloatArray = (self.weight * RATES) @ odds / every
         return found
 
 
@@ -184,74 +184,116 @@ class Manners:
     alone: Belief
     """Of content alone, habits set aside."""
 
-    def stamps(self, rows: Rows, content: FloatArray, seen: FloatArray) -> FloatArray:
-        """Return images x tags, float32: how probably a habit stamps each tag on.
+    def stamps(self, rows: Rows, at_given: FloatArray, seen: FloatArray) -> "Stamps":
+        """Return how probably a habit stamps each tag on.
 
-        ``content`` is what content says about each tag, ``seen`` 1 for images that were fitted.
+        ``at_given`` is what content says about the given tags of the images, in the order they are
+        stored; ``seen`` is 1 for images that were fitted.
         """
-        unused = self.habits.stamps_unused(rows.owner, seen)
-        found = np.repeat(unused.astype(np.float32)[:, None], content.shape[1], axis=1)
-        uses = self.habits.uses
-        known = np.flatnonzero(rows.owner < uses.shape[0])
-        counts = uses.indptr[rows.owner[known] + 1] - uses.indptr[rows.owner[known]]
-        row = np.repeat(known, counts)
-        within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        pair = uses.indptr[rows.owner[row]] + within
-        own = np.zeros(content.shape, dtype=np.float32)
-        given = row_number_of_entries(rows.tags), rows.tags.indices
-        own[given] = self.plain.chance(content[given], self.plain.slips[given[1]])
-        cell = row, uses.indices[pair]
-        stamp = np.where(seen[row] > 0, self.habits.on_fitted[pair], self.habits.on_new[pair])
-        used = np.flatnonzero((own[cell] > 0) & (seen[row] > 0))
-        own_use = own[row[used], cell[1][used]]
-        stamp[used] = self.habits.stamps_at(
-            rows.owner[row[used]], pair[used], own_use, seen[row[used]]
-        )
-        found[cell] = stamp
+        habits, uses = self.habits, self.habits.uses
+        unused = habits.stamps_unused(rows.owner, seen).astype(np.float32)
+        owner = np.minimum(rows.owner, uses.shape[0])
+        ends = np.append(uses.indptr, uses.nnz)
+        row, pair = entries_between(ends[owner], ends[owner + 1])
+        start = np.concatenate([[0], np.cumsum(ends[owner + 1] - ends[owner])])
+        tag = uses.indices[pair]
+        chance = habits.on_fitted[pair] if seen.all() else habits.on_new[pair]
+        if seen.any() and not seen.all():
+            chance = np.where(seen[row] > 0, habits.on_fitted[pair], chance)
+        # An image that was counted is not to be held against itself.
+        image = row_number_of_entries(rows.tags)
+        place = _found(row, tag, image, rows.tags.indices, uses.shape[1])
+        known = (place >= 0) & (seen[image] > 0)
+        place, image, given = place[known], image[known], rows.tags.indices[known]
+        own = self.plain.chance(at_given[known], self.plain.slips[given])
+        chance[place] = habits.stamps_at(rows.owner[image], pair[place], own, seen[image])
+        shape = len(rows), uses.shape[1]
+        return Stamps(unused, sparse.csr_array((chance, tag, start), shape=shape))
+
+    def usual_stamps(self, n_images: int) -> "Stamps":
+        """Return the same for images whose owners nobody knows."""
+        unused = np.full(n_images, self.habits.usual, dtype=np.float32)
+        return Stamps(unused, sparse.csr_array((n_images, self.habits.uses.shape[1])))
+
+
+@dataclass(frozen=True, eq=False)
+class Stamps:
+    """How probably a habit stamps tags on images. Float32."""
+
+    unused: FloatArray
+    """Of each image: any tag that its owner never used."""
+    used: SparseRows
+    """Images x tags: those that the owner used."""
+
+    def toarray(self) -> FloatArray:
+        """Return images x tags."""
+        found = np.repeat(self.unused[:, None], self.used.shape[1], axis=1)
+        found[row_number_of_entries(self.used), self.used.indices] = self.used.data
         return found
 
 
+def _found(
+    row: IntArray, column: IntArray, of_row: IntArray, of_column: IntArray, n_columns: int
+) -> IntArray:
+    """Return which of some ascending places each of others is, -1 where it is none of them."""
+    if not len(row):
+        return np.full(len(of_row), -1)
+    keys, wanted = row * np.int64(n_columns) + column, of_row * np.int64(n_columns) + of_column
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, place, -1)
+
+
 def _gains(chance: FloatArray) -> FloatArray:
-    x = np.clip(chance.astype(np.float64), *CHANCES)[:, None]
-    found: FloatArray = np.log((x + RATES - x * RATES) / x)
+    """Return rates x uses of tags: log((x + h - x h) / x)."""
+    x = np.clip(chance.astype(np.float64), *CHANCES)
+    found: FloatArray = np.log(np.multiply.outer(RATES, 1.0 / x) + (1.0 - RATES)[:, None])
     return found
 
 
 GAINS = _gains(np.array(CHANCES[::-1]))
-"""The least and the most that one use of a tag can say for a habit of each rate."""
+"""Rates x 2: the least and the most that one use of a tag can say for a habit."""
 
 
 def _bounded(log_odds: FloatArray) -> FloatArray:
     """Lower all rates of a case alike, so that they stay apart where the highest is beyond MOST."""
-    found: FloatArray = log_odds - np.maximum(log_odds.max(axis=1, keepdims=True) - MOST, 0.0)
+    found: FloatArray = log_odds - np.maximum(log_odds.max(axis=0) - MOST, 0.0)
     return found
 
 
-def _places(matrix: SparseRows, row: IntArray, column: IntArray) -> IntArray:
-    """Return where each of some stored entries is stored; columns ascend within rows."""
-    chosen, number = np.unique(row, return_inverse=True)
-    some = matrix[chosen]
-    keys = row_number_of_entries(some) * matrix.shape[1] + some.indices
-    found = np.searchsorted(keys, number * matrix.shape[1] + column)
-    return found - some.indptr[number] + matrix.indptr[row]
+def _pairs(row: IntArray, tag: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
+    """Return a case of each pair of row and tag that there is, in order, and each case's pair."""
+    order = _sorted(tag, shape[1])
+    order = order[_sorted(row[order], shape[0])]
+    is_new = np.ones(len(order), dtype=np.bool_)
+    is_new[1:] = (np.diff(row[order]) != 0) | (np.diff(tag[order]) != 0)
+    pair = np.empty(len(order), dtype=np.int64)
+    pair[order] = np.cumsum(is_new) - 1
+    return order[is_new], pair
+
+
+def _sorted(number: IntArray, size: int) -> IntArray:
+    """Return the stable order of numbers below a size, by counting: faster than comparing."""
+    n = len(number)
+    cases = sparse.csr_array((np.ones(n, np.bool_), number, np.arange(n + 1)), shape=(n, size))
+    found: IntArray = cases.tocsc().indices
+    return found
 
 
 def _weights(uses: SparseRows, gain: FloatArray, images: FloatArray) -> FloatArray:
     """Return how common habits are, from owners of several images, so many at most."""
     several = np.flatnonzero(images >= 2)
     several = several[:: max(1, -(-len(several) // MOST_OWNERS))]
-    counts = np.diff(uses.indptr)[several]
-    owner = np.repeat(several, counts)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    pair = uses.indptr[owner] + within
-    missed = images[owner] - uses.data[pair]
-    used = np.exp(_bounded(gain[pair] + missed[:, None] * LOG_MISS))
-    never = np.exp(np.multiply.outer(images[several], LOG_MISS))
-    n_never = uses.shape[1] - counts
+    case, pair = entries_between(uses.indptr[several], uses.indptr[several + 1])
+    missed = images[several[case]] - uses.data[pair]
+    used = np.exp(_bounded(gain[pair].T + np.multiply.outer(LOG_MISS, missed)))
+    never = np.exp(np.multiply.outer(LOG_MISS, images[several]))
+    n_never = uses.shape[1] - np.diff(uses.indptr)[several]
     total = max(float(len(several)) * uses.shape[1], 1.0)
     weight = np.full(len(RATES), FIRST_WEIGHT)
     for _ in range(ROUNDS):
-        parts = [weight * odds for odds in (used, never)]
-        part = [odds / (1.0 - weight.sum() + odds.sum(axis=1))[:, None] for odds in parts]
-        weight = np.clip((part[0].sum(axis=0) + n_never @ part[1]) / total, *WEIGHTS)
+        no_habit = 1.0 - weight.sum()
+        # Sums as long as these may come out otherwise in BLAS with more threads.
+        shares = np.einsum("rc,c->r", used, 1.0 / (no_habit + weight @ used))
+        shares += np.einsum("rc,c->r", never, n_never / (no_habit + weight @ never))
+        weight = np.clip(weight * shares / total, *WEIGHTS)
     return weight

@@ -18,7 +18,7 @@ CELLS = 1 << 22
 """Images x tags that are learned from, at most."""
 ROWS_PER_BLOCK = 256
 CELLS_AT_ONCE = 1 << 20
-"""Images x tags that are worked on in one step: a dozen arrays of them fit a processor's cache."""
+"""Images x tags that are worked on in one step."""
 ALIKE_SHARE = 0.5
 """Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
 ENTRIES_AT_ONCE = 1 << 18
@@ -93,7 +93,7 @@ def sample_blocks(collection: Collection) -> tuple[Block, ...]:
 
 
 def steps(n_rows: int, n_tags: int) -> list[IntArray]:
-    """Cut rows into steps that fit a processor's cache."""
+    """Cut rows into steps of so many cells."""
     size = max(16, CELLS_AT_ONCE // n_tags)
     return [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 

@@ -22,6 +22,7 @@ from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose, penalties
 from sugartag.methods.sugar_plus.decisions import nothing_decided
 from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
+from sugartag.methods.sugar_plus.kept_evidence import keeping_dense, keeping_nothing
 from sugartag.methods.sugar_plus.learning import (
     Sample,
     best_threshold,
@@ -93,6 +94,7 @@ class SugarPlus:
         clock = _Clock()
         evidence, choice = self._described(collection, engine=engine, rng=rng)
         clock.tell("%s", choice)
+        evidence = keeping_dense(evidence, collection, engine=engine)
         trusted = tags_as_given(collection, engine.room)
         sums = add_up(collection, evidence, trusted, engine=engine)
         look_alikes = find_look_alikes(
@@ -107,7 +109,7 @@ class SugarPlus:
         clock.tell("added up")
         slips = None
         for more in range(self.trust_rounds, -1, -1):
-            ridge = self.solved(sums, evidence, choice)
+            ridge = self.solved(sums, evidence, choice, threads=engine.threads)
             known = collection, ridge, trusted
             sample = Sample.joined(
                 list(engine.map(judge_sample, sample_blocks(collection), *known, look_alikes))
@@ -125,6 +127,7 @@ class SugarPlus:
         )
         said = sample.content + alike * sample.alike + interest * sample.interest
         whole = learned_belief(said, sample.given, honest, manners.alone.slips)
+        ridge = replace(ridge, evidence=keeping_nothing(evidence))
         found = FittedSugarPlus(
             ridge,
             trusted,
@@ -158,10 +161,10 @@ class SugarPlus:
         choice = choose(fixed, collection, evidence, self.owner_variance, engine=engine, rng=rng)
         return evidence.with_width(choice.kernel_width), choice
 
-    def solved(self, sums: Sums, evidence: Evidence, choice: Choice) -> Ridge:
+    def solved(self, sums: Sums, evidence: Evidence, choice: Choice, *, threads: int = 1) -> Ridge:
         """Solve the regression with the ridges chosen."""
         penalty = penalties(evidence, evidence.n_sparse, choice.tag_ridge, choice.anchor_ridge)
-        return Ridge.solved(sums, evidence, penalty, self.owner_variance)
+        return Ridge.solved(sums, evidence, penalty, self.owner_variance, threads=threads)
 
 
 def score_sample(block: Block, collection: Collection, fitted: FittedSugarPlus) -> FloatArray:

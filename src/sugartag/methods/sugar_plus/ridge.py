@@ -27,20 +27,16 @@ from scipy import linalg
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Rows
+from sugartag.engine.base import Engine
 from sugartag.methods.sugar_plus.evidence import Evidence
+from sugartag.methods.sugar_plus.kept_owners import KeptOwners, Levels
 from sugartag.methods.sugar_plus.normal import Normal, normal_equations
-from sugartag.methods.sugar_plus.sides import Centre, Dense, Side
 from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums, outside_of
+from sugartag.methods.sugar_plus.through import Through
 
-LEAST_ROOM = 0.05
-"""What 1 - leverage is counted as, at least: below, an image says nearly all about itself."""
-OWNER_CELLS = 1 << 24
-"""Owners x tags whose sums are kept ready, at most."""
-OWNERS_AT_ONCE = 1_024
 ROWS_AT_ONCE = 512
-"""Of a matrix that is mirrored."""
-INTEREST_SHRINKAGE = 2.0
-"""Images of nobody's interest that an owner's others are averaged with."""
+"""Of a matrix that is worked on from top to bottom."""
+NOT_POSITIVE = "the regression has columns that rounding makes negative in length"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +85,16 @@ class Ridge:
 
     @classmethod
     def solved(
-        cls, sums: Sums, evidence: Evidence, penalty: FloatArray, owner_variance: float
+        cls,
+        sums: Sums,
+        evidence: Evidence,
+        penalty: FloatArray,
+        owner_variance: float,
+        *,
+        threads: int = 1,
     ) -> "Ridge":
         """Solve with a penalty for each column."""
-        normal = normal_equations(sums, evidence, owner_variance)
+        normal = normal_equations(sums, evidence, owner_variance, threads=threads)
         precision = inverse_of(normal.gram, penalty)
         predictor, n = evidence.predictor, len(evidence.predictor)
         own = np.zeros(evidence.n_tags, dtype=np.float32)
@@ -118,79 +120,26 @@ class Ridge:
 
         ``trusted`` are the tags of all fitted images, as far as they were believed in fitting.
         """
-        dense = Dense.of(self, self.evidence.dense(rows), np.ones(len(rows), dtype=np.float32))
-        words = self.evidence.words_of(rows)
-        now = Side.of(self, rows.tags, words, dense, self._as_given)
-        believed = trusted[np.minimum(rows.position, trusted.shape[0] - 1)]
-        fitted = Side.of(self, believed, words, dense, self._as_fitted)
-        theirs = self._owners_of(rows)
-        seen = (rows.position < self.n_images).astype(np.float32)
-        interest: FloatArray = theirs.predicted - seen[:, None] * fitted.predicted
-        interest /= np.maximum(theirs.images - seen, 0.0)[:, None] + INTEREST_SHRINKAGE
-        interest[theirs.images == 0] = 0.0
-        excess = now.predicted - seen[:, None] * self._pull(now, fitted, theirs)
-        return Content(excess, interest)
-
-    def _owners_of(self, rows: Rows) -> Side:
-        """Return for each image the sums over all images of its owner; nobody's are nothing."""
-        owner, place = np.unique(np.minimum(rows.owner, len(self.owners)), return_inverse=True)
-        number, ready = self._busiest
-        asked = number[owner]
-        new = asked == len(ready)
-        if not new.any():
-            return ready.at(asked[place])
-        made = self.summed(self.owners.at(owner[new]))
-        return ready.at_or(made, asked[place], (np.cumsum(new) - 1)[place], new[place])
+        through = Through(self, rows, trusted)
+        shape = len(rows), self.evidence.n_tags
+        found = Content(np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32))
+        for part in through.slabs():
+            found.excess[part], found.interest[part] = through.content(part)
+        return found
 
     @cached_property
-    def _busiest(self) -> tuple[IntArray, Side]:
-        """The sums of the owners with most images, made once; and where each owner's are."""
-        count = min(len(self.owners), OWNER_CELLS // self.evidence.n_tags)
-        busiest = np.sort(np.argsort(-self.owners.images, kind="stable")[:count])
-        number = np.full(len(self.owners) + 1, count)
-        number[busiest] = np.arange(count)
-        steps = range(0, max(count, 1), OWNERS_AT_ONCE)
-        chunks = (busiest[start : start + OWNERS_AT_ONCE] for start in steps)
-        parts = [self.summed(self.owners.at(chunk)) for chunk in chunks]
-        return number, Side.joined(*parts)
-
-    def summed(self, totals: OwnerTotals) -> Side:
-        """Take the sums over the images of some owners through the ridge."""
-        dense = Dense.of(self, totals.dense, totals.images.astype(np.float32))
-        return Side.of(self, totals.tags, totals.words, dense, self._as_fitted)
+    def levels(self) -> Levels:
+        """What products with this ridge need."""
+        return Levels(self)
 
     @cached_property
-    def _as_given(self) -> Centre:
-        return Centre.of(self, self.mean, self.share)
+    def kept_owners(self) -> KeptOwners:
+        """Owners whose sums are kept ready: nobody's, unless somebody keeps them."""
+        return KeptOwners.none(self)
 
-    @cached_property
-    def _as_fitted(self) -> Centre:
-        return Centre.of(self, self.fitted_mean, self.fitted_share)
-
-    def _pull(self, now: Side, fitted: Side, theirs: Side) -> FloatArray:
-        """Return how much of each prediction an image owes to its own tags, having been fitted."""
-        images, b = theirs.images, np.float32(self.owner_variance)
-        c = np.where(images > 0, b / (1 + b * images), np.float32(0))[:, None]
-        left = fitted.tags - fitted.predicted - c * (theirs.tags - theirs.predicted)
-        whitened = fitted.tags - c * theirs.tags
-        columns = fitted.columns - c * theirs.columns
-        own = self.own_precision
-        raw_left = (now.tags - now.predicted) * own
-        # z P z~' and z~ P z~', from the parts at the tags and at the other columns.
-        mixed = np.einsum("ij,ij->i", raw_left, whitened)
-        mixed += np.einsum("ij,ij->i", now.others, columns)
-        both = np.einsum("ij,ij,j->i", left, whitened, own)
-        both += np.einsum("ij,ij->i", fitted.others - c * theirs.others, columns)
-        room = left * left
-        room *= own
-        room += 1.0 - c - both[:, None]
-        np.maximum(room, np.float32(LEAST_ROOM), out=room)
-        pull = raw_left
-        pull *= -left
-        pull += mixed[:, None]
-        pull *= left
-        pull /= room
-        return pull
+    def keep_owners(self, *, engine: Engine) -> None:
+        """Keep the sums of the busiest owners ready: what is judged stays, and takes less time."""
+        self.__dict__["kept_owners"] = KeptOwners.of(self, engine=engine)
 
 
 def inverse_of(gram: FloatArray, penalty: FloatArray) -> FloatArray:
@@ -200,7 +149,7 @@ def inverse_of(gram: FloatArray, penalty: FloatArray) -> FloatArray:
     factor, failed = linalg.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
     found, failed_too = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed or failed_too:
-        raise ValueError("the regression has columns that rounding makes negative in length")
+        raise ValueError(NOT_POSITIVE)
     _mirror(found)
     inverse: FloatArray = found
     return inverse
@@ -215,11 +164,30 @@ def _mirror(matrix: FloatArray) -> None:
         matrix[start:stop, stop:] = matrix[stop:, start:stop].T
 
 
+def inverse_columns(gram: FloatArray, penalty: FloatArray, columns: IntArray) -> FloatArray:
+    """Return some columns of the same inverse, for about half the work if they are few."""
+    matrix = gram.T.copy(order="F")
+    matrix[np.diag_indices_from(matrix)] += penalty
+    factor, failed = linalg.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+    if failed:
+        raise ValueError(NOT_POSITIVE)
+    wanted = np.zeros((len(matrix), len(columns)), order="F")
+    wanted[columns, np.arange(len(columns))] = 1.0
+    found: FloatArray = linalg.lapack.dpotrs(factor, wanted, lower=1, overwrite_b=1)[0]
+    return found
+
+
 def weights_of(precision: FloatArray, normal: Normal, evidence: Evidence) -> FloatArray:
     """Return columns x tags, float32: the weights with which each tag is predicted."""
-    n = len(evidence.predictor)
+    predictor, outside = evidence.predictor, outside_of(evidence)
+    n = len(predictor)
     weights = np.empty((len(precision), evidence.n_tags), dtype=np.float32)
-    weights[:, evidence.predictor] = precision[:, :n] / -np.diag(precision)[:n]
-    weights[np.arange(n), evidence.predictor] = 0.0
-    weights[:, outside_of(evidence)] = precision @ normal.cross
+    scale = -1.0 / np.diag(precision)[:n]
+    # Rows of the transpose are at hand as they are; the matrix is symmetric.
+    symmetric = precision.T
+    for start in range(0, len(precision), ROWS_AT_ONCE):
+        some = slice(start, start + ROWS_AT_ONCE)
+        weights[some, predictor] = symmetric[some, :n] * scale
+        weights[some, outside] = symmetric[some] @ normal.cross
+    weights[np.arange(n), predictor] = 0.0
     return weights

@@ -5,6 +5,7 @@ and new images are added to what is there.
 """
 
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +13,7 @@ from scipy import sparse
 from sugartag._typing import FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
-from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries
+from sugartag.linalg.sparse_rows import GrowingRows, chosen_columns
 from sugartag.methods.sugar_plus.by_owner import ByOwner
 from sugartag.methods.sugar_plus.evidence import Evidence
 
@@ -60,6 +61,10 @@ class OwnerTotals:
             np.pad(self.dense[known], ((0, nothing), (0, 0))),
         )
 
+    def between(self, some: slice) -> "OwnerTotals":
+        """Return the totals of a run of owners; the dense ones, which are many, are not copied."""
+        return OwnerTotals(self.images[some], self.tags[some], self.words[some], self.dense[some])
+
 
 @dataclass(frozen=True, eq=False)
 class Sums:
@@ -96,8 +101,18 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
+class OwnerPart:
+    """Sums over the images of each owner in one block."""
+
+    owner: IntArray
+    images: FloatArray
+    words: SparseRows
+    dense: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
-    """The sums of one block, its sparse products still sparse, its owners by their number."""
+    """The sums of some blocks, sparse products still sparse; of owners, those of each block."""
 
     columns: FloatArray
     tags: FloatArray
@@ -107,15 +122,28 @@ class Part:
     dense_gram: FloatArray
     known_cross: SparseRows
     dense_cross: FloatArray
-    owner: IntArray
-    owner_images: FloatArray
-    owner_words: SparseRows
-    owner_dense: FloatArray
+    owners: tuple[OwnerPart, ...]
+
+    def __add__(self, other: "Part") -> "Part":
+        """Return the sums of the blocks of both."""
+        return Part(
+            self.columns + other.columns,
+            self.tags + other.tags,
+            self.given + other.given,
+            sparse.csr_array(self.known_gram + other.known_gram),
+            self.mixed_gram + other.mixed_gram,
+            self.dense_gram + other.dense_gram,
+            sparse.csr_array(self.known_cross + other.known_cross),
+            self.dense_cross + other.dense_cross,
+            self.owners + other.owners,
+        )
 
 
 def outside_of(evidence: Evidence) -> IntArray:
     """Return the tags that are not among the columns: too rare to say anything about others."""
-    return np.setdiff1d(np.arange(evidence.n_tags), evidence.predictor)
+    is_outside = np.ones(evidence.n_tags, dtype=np.bool_)
+    is_outside[evidence.predictor] = False
+    return np.flatnonzero(is_outside)
 
 
 def add_up(
@@ -142,24 +170,30 @@ def part_of(rows: Rows, tags: SparseRows, evidence: Evidence, nobody: int) -> Pa
     """Return the sums of some images whose trusted tags are given apart."""
     words = evidence.words_of(rows).astype(np.float64)
     known, dense = evidence.known(tags, words), evidence.dense(rows)
+    rest, n = chosen_columns(tags, outside_of(evidence)), known.shape[1]
     turned = sparse.csr_array(known.T)
-    rest = tags[:, outside_of(evidence)]
+    # Converted once for all products with sparse columns, each of which would do it again.
+    exact = dense.astype(np.float64)
+    mixed = np.asarray(sparse.hstack([known, rest], format="csr").T @ exact)
     images = np.flatnonzero(rows.owner < nobody)
     owner, place = np.unique(rows.owner[images], return_inverse=True)
     whose = sparse.csr_array((np.ones(len(images)), (place, images)), shape=(len(owner), len(rows)))
-    return Part(
-        np.concatenate([_column_sums(known), dense.sum(axis=0, dtype=np.float64)]),
-        _column_sums(tags),
-        _column_sums(rows.tags),
-        sparse.csr_array(turned @ known),
-        np.asarray(turned @ dense),
-        (dense.T @ dense).astype(np.float64),
-        sparse.csr_array(turned @ rest),
-        np.ascontiguousarray((rest.T @ dense).T),
+    owners = OwnerPart(
         owner,
         np.bincount(place, minlength=len(owner)).astype(np.float64),
         sparse.csr_array(whose @ words),
-        np.asarray(whose @ dense),
+        np.asarray(whose @ exact),
+    )
+    return Part(
+        np.concatenate([_column_sums(known), exact.sum(axis=0)]),
+        _column_sums(tags),
+        _column_sums(rows.tags),
+        sparse.csr_array(turned @ known),
+        mixed[:n],
+        (dense.T @ dense).astype(np.float64),
+        sparse.csr_array(turned @ rest),
+        mixed[n:].T,
+        (owners,),
     )
 
 
@@ -176,6 +210,8 @@ class _Totals:
     owner_images: FloatArray
     owner_dense: FloatArray
     owner_words: list[SparseRows]
+    takes_sums: ClassVar[bool] = True
+    """Parts may be added before they come in; owners not, whose float32 sums go by the order."""
 
     @classmethod
     def of(cls, n_owners: int, evidence: Evidence, *, engine: Engine) -> "_Totals":
@@ -194,7 +230,7 @@ class _Totals:
         )
 
     def take(self, part: Part) -> None:
-        """Add a block's."""
+        """Add those of a block, or of some."""
         n = self.n_known
         for total, more in (
             (self.columns, part.columns),
@@ -207,13 +243,14 @@ class _Totals:
             total += more
         add_sparse(self.gram, part.known_gram)
         add_sparse(self.cross, part.known_cross)
-        self.owner_images[part.owner] += part.owner_images
-        self.owner_dense[part.owner] += part.owner_dense
         words = self.owner_words
-        if part.owner_words.nnz:
-            words.append(_spread(part.owner_words, part.owner, len(self.owner_images)))
-        if len(words) > MOST_PARTS:
-            words[:] = [_summed(words)]
+        for some in part.owners:
+            self.owner_images[some.owner] += some.images
+            self.owner_dense[some.owner] += some.dense
+            if some.words.nnz:
+                words.append(_spread(some.words, some.owner, len(self.owner_images)))
+            if len(words) > MOST_PARTS:
+                words[:] = [_summed(words)]
 
     def sums(self, n_images: int, owner_tags: SparseRows) -> Sums:
         """Return what came in, and what was summed by owner apart."""
@@ -242,8 +279,14 @@ def sums_by_owner(
 
 
 def add_sparse(total: FloatArray, part: SparseRows) -> None:
-    """Add a sparse matrix to the corner of a dense one; its entries are in different places."""
-    total[row_number_of_entries(part), part.indices] += part.data
+    """Add a sparse matrix to the corner of a dense one whose rows lie one after the other."""
+    if not total.flags.c_contiguous:
+        raise ValueError("sparse parts are added to a matrix whose rows lie one after the other")
+    row_start = np.arange(part.shape[0], dtype=np.int64) * total.shape[1]
+    place = np.repeat(row_start, np.diff(part.indptr))
+    place += part.indices
+    # One number a place, and nothing copied out and back: a quarter of the time of [rows, columns].
+    np.add.at(total.reshape(-1), place, part.data)
 
 
 def padded(matrix: SparseRows, more: int) -> SparseRows:

@@ -114,7 +114,7 @@ class Rest:
         manners = base.manners
         return replace(
             base,
-            ridge=method.solved(sums, base.evidence, base.choice),
+            ridge=method.solved(sums, base.evidence, base.choice, threads=engine.threads),
             trusted=_with_rows(base.trusted, images.position, tags, images.decided.shape[0]),
             look_alikes=_remembering_more(base, images, sums, method.history, engine=engine),
             manners=Manners(manners.plain, habits, manners.alone),

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Rows
-from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.linalg.sparse_rows import entries_between, row_number_of_entries
 from sugartag.methods.sugar_plus.evidence import Evidence, compared_features
 from sugartag.methods.sugar_plus.look_alikes import OVERLAP, PAIRS_AT_ONCE, SHRINKAGE, LookAlikes
 
@@ -120,13 +120,6 @@ def votes_on(
     net = (in_favour - total * share) / (total + SHRINKAGE)
     amount = weight * ((1.0 - share) / (total + SHRINKAGE))[cell]
     return Votes(net, cell, member, amount)
-
-
-def entries_between(start: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:
-    """Return every number from start to stop, case by case, and the case of each."""
-    counts = stop - start
-    case = np.repeat(np.arange(len(counts)), counts)
-    return case, np.arange(len(case)) - (np.cumsum(counts) - counts - start)[case]
 
 
 def _looks(look_alikes: LookAlikes, rows: Rows, row: IntArray, member: IntArray) -> FloatArray:
