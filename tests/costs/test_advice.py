@@ -5,17 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from sugartag.costs.advice import (
-    FEWEST_ROWS,
-    Plan,
-    in_bytes,
-    in_seconds,
-    memory_advice,
-    rows_within,
-    time_advice,
-)
+from sugartag.costs.advice import Plan, in_seconds, time_advice
 from sugartag.costs.calibration import Calibration
 from sugartag.costs.estimate import USUAL_ROWS
+from sugartag.costs.limits import FEWEST_ROWS, in_bytes, memory_advice, rows_within
 from sugartag.costs.size import imagined_size
 from sugartag.errors import CapacityError
 from sugartag.methods.registry import make_method

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sugartag.collection.store import save_collection
 from sugartag.costs.rates import Rates, measure_rates
 from sugartag.costs.size import imagined_size, size_of
 from sugartag.costs.system import available_memory, free_disk
+from sugartag.costs.timing import product_flops, product_times, times_of
 from sugartag.engine import LocalEngine
 
 
@@ -28,6 +30,27 @@ def test_rates_are_positive_and_json(rates):
 
 def test_single_precision_is_not_slower_than_double(rates):
     assert rates.product32_one > 0.8 * rates.product64_one
+
+
+def test_the_first_repetition_is_not_counted_and_one_is_always():
+    now, done = 0.0, []
+
+    def work() -> None:
+        nonlocal now
+        now += 1.0 if done else 100.0
+        done.append(now)
+
+    assert times_of(work, seconds=3.0, clock=lambda: now) == [1.0, 1.0, 1.0]
+    assert times_of(work, seconds=0.0, clock=lambda: now) == [1.0]
+
+
+def test_products_are_timed_by_the_clock_that_is_given():
+    ticks = count()
+
+    times = product_times((3, 4, 5), np.float64, seconds=8.0, clock=lambda: float(next(ticks)))
+
+    assert set(times) == {1.0}
+    assert product_flops((3, 4, 5)) == 2 * 3 * 4 * 5
 
 
 def test_a_file_is_read_and_its_rate_told(tmp_path):

@@ -1,4 +1,4 @@
-"""Whether a job fits, and what would make it fit: only advice that the formulas bear out."""
+"""A fit as it is asked for, and what would make it smaller or shorter."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,18 +6,13 @@ from typing import Any, cast
 
 from sugartag.costs.calibration import Calibration
 from sugartag.costs.estimate import USUAL_ROWS, Estimate, estimate_fit
+from sugartag.costs.limits import Demand
 from sugartag.costs.rates import Rates
 from sugartag.costs.size import Size
-from sugartag.errors import CapacityError
 from sugartag.methods.base import Method
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_tc import SugarTC
-from sugartag.resuming.engine import MAX_PILED_BYTES
 
-ROOM = 1.2
-"""What is needed for sure, in what the formulas say: a limit is kept with room for their error."""
-FEWEST_ROWS = 256
-"""Images of a block, at least: below, blocks save no more memory than they cost time."""
 LONG = 86_400.0
 """Seconds from which on a job is said to take long: a day."""
 FEWEST_PREDICTORS = 250
@@ -28,7 +23,7 @@ NOMINAL = Rates(1, 1e11, 1e11, 5e10, 5e10, 5e10, 1e9, 5e9, 1e9, 1e9, True, 1e6)
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Demand):
     """A fit as it is asked for, and what it may use."""
 
     method: Method
@@ -50,53 +45,35 @@ class Plan:
             rows=rows,
         )
 
-    def needed(self, rows: int = USUAL_ROWS) -> float:
-        """Return the bytes that the largest process needs, with room for error.
+    @property
+    def name(self) -> str:
+        """What is fitted."""
+        return self.method.name
 
-        Results that wait to be written down, so that a run can be resumed, come on top.
-        """
-        return ROOM * self.estimate(rows).largest_process + MAX_PILED_BYTES
+    @property
+    def extent(self) -> str:
+        """What it is fitted on."""
+        return f"{self.size.images:,} images and {self.size.tags:,} tags"
 
-    def rows_within(self, limit: float) -> int | None:
-        """Return how many images a block may have to keep a limit; None if it cannot be kept."""
-        rows = USUAL_ROWS
-        while rows >= FEWEST_ROWS:
-            if self.needed(rows) <= limit:
-                return rows
-            rows //= 2
-        return None
+    @property
+    def last_resort(self) -> str:
+        """Any method takes less for less."""
+        return ", or take fewer images"
 
+    def largest_process(self, rows: int = USUAL_ROWS) -> float:
+        """Return the bytes of the process that needs most."""
+        return self.estimate(rows).largest_process
 
-def rows_within(plan: Plan, limit: float) -> int:
-    """Return how many images a block may have to keep a limit; raise with advice if none keeps."""
-    rows = plan.rows_within(limit)
-    if rows is None:
-        least = plan.needed(FEWEST_ROWS)
-        raise CapacityError(
-            f"{plan.method.name} needs about {in_bytes(least)} of memory for "
-            f"{plan.size.images:,} images and {plan.size.tags:,} tags, and may use "
-            f"{in_bytes(limit)}; {memory_advice(plan, limit)}"
-        )
-    return rows
-
-
-def memory_advice(plan: Plan, limit: float) -> str:
-    """Return in one line what would keep a limit, or at least what would need least."""
-    helping = [text for text, other in _alternatives(plan) if other.rows_within(limit) is not None]
-    allowed = f"allow {in_bytes(plan.needed(FEWEST_ROWS))}"
-    if helping:
-        return f"try {', or '.join(helping[:2])}, or {allowed}"
-    smaller = min((other.needed(FEWEST_ROWS), text) for text, other in _alternatives(plan))
-    if smaller[0] < 0.9 * plan.needed(FEWEST_ROWS):
-        return f"{allowed}, or {in_bytes(smaller[0])} with {smaller[1]}"
-    return f"{allowed}, or take fewer images"
+    def alternatives(self) -> Iterator[tuple[str, "Plan"]]:
+        """Yield other ways to do the same job, with what to type for them."""
+        return _alternatives(self)
 
 
 def time_advice(plan: Plan) -> str:
     """Return in one line what would make a long job shorter."""
     now = plan.estimate().seconds
     found = []
-    for text, other in _alternatives(plan):
+    for text, other in plan.alternatives():
         seconds = other.estimate().seconds
         if seconds < 0.7 * now:
             found.append(f"{text} ({in_seconds(seconds)})")
@@ -112,7 +89,6 @@ def time_advice(plan: Plan) -> str:
 
 
 def _alternatives(plan: Plan) -> Iterator[tuple[str, Plan]]:
-    """Yield other ways to do the same job, with what to type for them."""
     if plan.workers > 1 and not plan.apart:
         yield "--workers 1", replace(plan, workers=1)
     method = plan.method
@@ -140,15 +116,6 @@ def _alternatives(plan: Plan) -> Iterator[tuple[str, Plan]]:
 
 def _with(plan: Plan, **settings: Any) -> Plan:
     return replace(plan, method=replace(cast("Any", plan.method), **settings))
-
-
-def in_bytes(count: float) -> str:
-    """Return bytes as people say them, in powers of 1,024: 3.4 GiB."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1_000:
-            return f"{count:.3g} {unit}"
-        count /= 1_024
-    return f"{count:.3g} PiB"
 
 
 def in_seconds(seconds: float) -> str:

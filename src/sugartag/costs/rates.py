@@ -11,6 +11,8 @@ import numpy as np
 from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
+from sugartag.costs.timing import Clock, product_flops, product_times, times_of
+
 ROWS, INNER, COLUMNS = 1_024, 512, 512
 """A product as passes make them: rows of a block, features, anchors."""
 SYSTEM = 800
@@ -59,30 +61,22 @@ class Rates:
         }
 
 
-Clock = Callable[[], float]
-
 CACHED_FROM = 2.5e9
 """Bytes a second from which on a file is taken to be in memory: faster than most disks."""
 
 
-def measure_rates(
-    file: Path | None = None, *, clock: Callable[[], float] = time.perf_counter
-) -> Rates:
+def measure_rates(file: Path | None = None, *, clock: Clock = time.perf_counter) -> Rates:
     """Measure this machine; ``file`` is one to read from.
 
     A clock of processor time leaves out what others do on a busy machine.
     """
     rng = np.random.default_rng(0)
     with threadpool_limits(1):
-        product32_one, product64_one = (
-            _products(rng, kind, clock) for kind in (np.float32, np.float64)
-        )
+        product32_one, product64_one = (_products(kind, clock) for kind in (np.float32, np.float64))
         sparse_one = _sparse_products(rng, clock)
         copied = _copies(clock)
         solve64_one = _solves(rng, clock)
-    product32_all, product64_all = (
-        _products(rng, kind, clock) for kind in (np.float32, np.float64)
-    )
+    product32_all, product64_all = (_products(kind, clock) for kind in (np.float32, np.float64))
     read = _read(file, clock) if file is not None else copied
     return Rates(
         cores=os.cpu_count() or 1,
@@ -103,20 +97,14 @@ def measure_rates(
 
 def _best(work: Callable[[], object], amount: float, clock: Clock) -> float:
     """Return the amount of work a second, the best of some repetitions."""
-    best, began = float("inf"), clock()
-    work()
-    while clock() - began < LEAST_SECONDS or best == float("inf"):
-        start = clock()
-        work()
-        best = min(best, clock() - start)
+    best = min(times_of(work, seconds=LEAST_SECONDS, clock=clock))
     return amount / max(best, 1e-9)
 
 
-def _products(rng: np.random.Generator, kind: type[np.floating], clock: Clock) -> float:
-    left = rng.random((ROWS, INNER)).astype(kind)
-    right = rng.random((INNER, COLUMNS)).astype(kind)
-    out = np.empty((ROWS, COLUMNS), dtype=kind)
-    return _best(lambda: np.matmul(left, right, out=out), 2.0 * ROWS * INNER * COLUMNS, clock)
+def _products(kind: type[np.floating], clock: Clock) -> float:
+    sizes = ROWS, INNER, COLUMNS
+    best = min(product_times(sizes, kind, seconds=LEAST_SECONDS, clock=clock))
+    return product_flops(sizes) / max(best, 1e-9)
 
 
 def _solves(rng: np.random.Generator, clock: Clock) -> float:

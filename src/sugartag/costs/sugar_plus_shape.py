@@ -10,9 +10,10 @@ from sugartag.costs.size import OWN_TAGS, Size
 from sugartag.costs.work import Work
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
+from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
+from sugartag.methods.sugar_plus.kept_owners import OWNER_CELLS
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
-from sugartag.methods.sugar_plus.ridge import OWNER_CELLS, OWNERS_AT_ONCE
 
 JUDGED_ARRAYS = 30
 """Arrays of images x tags that judging an image writes."""
