@@ -259,6 +259,6 @@ def _main_directions(profiles: SparseRows, count: int) -> FloatArray:
     from sklearn.utils.extmath import randomized_svd
 
     with threadpool_limits(1):
-        _, _, directions = randomized_svd(profiles, count, random_state=0)
+        _, _, directions = randomized_svd(profiles.astype(np.float32), count, random_state=0)
     found: FloatArray = np.asarray(directions).T
     return found

@@ -127,15 +127,14 @@ class FittedSugarPlus:
         at_given = np.empty(len(given.row), dtype=np.float32)
         alike = self.look_alikes.judge(now, self.evidence).times(self.alike_weight)
         votes = Cells.of(alike.votes)
-        shares = np.stack([self.ridge.share, self.ridge.fitted_share])
         for part in through.slabs():
             said, some = through.said(part, self.interest_weight), given.of_rows(part)
             at_given[given.in_rows(part)] = some.pick(said.excess) - self.ridge.share[some.column]
-            # All that goes by shares in one product: the image's own, and what others say of them.
-            times = np.stack([alike.rest[part] - 1, said.rest], axis=1)
-            total = np.matmul(times, shares, out=out[part])
+            # What goes by shares: the image's own, what look-alikes say, and the owner's interest.
+            total = np.multiply(alike.rest[part, None] - 1, self.ridge.share, out=out[part])
             total += said.excess
             total += said.interest
+            total += np.multiply.outer(said.rest, self.ridge.fitted_share)
             votes.of_rows(part).add_to(total)
         stamps = self.manners.stamps(rows, at_given, through.seen)
         believe(self.whole, out, stamps, given)
