@@ -21,7 +21,8 @@ from sugartag.costs.limits import in_bytes
 from sugartag.costs.rates import Rates, measure_rates
 from sugartag.costs.size import imagined_size
 from sugartag.costs.sugar_plus_room import Room
-from sugartag.costs.sugar_plus_shape import Shape, held_of_rows, owners_block, sampled_cells
+from sugartag.costs.sugar_plus_shape import Shape, held_of_rows, sampled_cells
+from sugartag.engine.dask import FAN_IN, MAX_SHARED_BYTES
 from sugartag.evaluation.cost import machine
 from sugartag.methods.sugar_plus import SugarPlus
 
@@ -82,7 +83,6 @@ def parts(method: SugarPlus) -> dict[str, float]:
     size = imagined_size(IMAGES, TAGS)
     shape = Shape.of(method, size, USUAL_ROWS)
     room = Room.of(method, size, shape)
-    rare = 8.0 * shape.D * shape.R
     made = {
         "features_float32": size.images * size.features * 4.0,
         "features_float16": size.images * size.features * 2.0,
@@ -93,12 +93,13 @@ def parts(method: SugarPlus) -> dict[str, float]:
         "cross": 8.0 * shape.M * shape.R,
         "full_gram": 8.0 * (shape.T + shape.D) ** 2,
         "weights": 4.0 * shape.M * shape.T,
-        "rest_of_a_block": rare,
-        "rest_of_all_blocks": rare * shape.blocks,
+        "mixed_of_a_block": shape.mixed,
+        "mixed_of_a_pass": shape.mixed * shape.blocks / FAN_IN,
         "grown_for_images": (room.given + room.trusted + room.thought + room.look_alikes).whole,
         "grown_for_owners": (room.totals + room.habits).whole,
         "held_for_rows": held_of_rows(size, shape) + 20.0 * size.owner_tags,
-        "multiplied_at_once": owners_block(shape),
+        "sent_at_most": float(MAX_SHARED_BYTES),
+        "added_by_workers": float(FAN_IN),
         "images_a_step": shape.step,
         "sampled_cells": sampled_cells(shape),
         "columns": shape.M,
@@ -115,7 +116,8 @@ def page(document: dict[str, Any]) -> str:
     rates, found = document["rates"], document["parts"]
     values = {key: in_bytes(value) for key, value in found.items()}
     counts = ("columns", "predictors", "anchors", "tastes", "owners", "images_a_step")
-    values |= {key: f"{found[key]:,.0f}" for key in (*counts, "sampled_cells")}
+    counts += ("sampled_cells", "added_by_workers")
+    values |= {key: f"{found[key]:,.0f}" for key in counts}
     main_one = document["estimates"][f"{PREDICTORS[1]} predictors, {WORKERS[0]} workers"]
     judging = next(s for s in main_one["stages"] if s["name"] == "judging")
     adding = next(s for s in main_one["stages"] if s["name"] == "adding up")
@@ -132,8 +134,11 @@ def page(document: dict[str, Any]) -> str:
         "reading_a_pass": in_seconds(
             found["collection_float16"] / rates["hashed"] / main_one["workers"]
         ),
-        "judging_share": f"{100 * judging['seconds'] / main_one['seconds']:.0f} %",
-        "judging_time": in_seconds(judging["seconds"]),
+        "adding_share": f"{100 * adding['seconds'] / main_one['seconds']:.0f} %",
+        "adding_time": in_seconds(adding["seconds"]),
+        "adding_serial": in_seconds(adding["serial_seconds"]),
+        "scratch": in_bytes(main_one["scratch_bytes"]),
+        "sent_to_judge": in_bytes(judging["worker_bytes"]),
         "adding_network": in_bytes(adding["sent_bytes"]),
         "table": _table(document["estimates"]),
         "stages": _stages(main_one),

@@ -125,7 +125,7 @@ def factors(runs: list[dict[str, Any]], base: float) -> tuple[dict[str, float], 
         highest = base
         for stage in (*job.fit_stages(), job.suggest_stage()):
             seconds, peak = (run[key].get(stage.name) for key in ("stage_seconds", "stage_bytes"))
-            counted = stage.held + rates.cores * (stage.block + stage.answer)
+            counted = stage.held + rates.cores * (stage.block + stage.answer + stage.band)
             if seconds:
                 fixed = FIXED_CALLS / rates.calls
                 pair = max(seconds - fixed, 0.0), stage.seconds(rates, rates.cores)

@@ -10,11 +10,15 @@ from sugartag.costs.calibration import Calibration, shipped_calibration
 from sugartag.costs.estimate import Estimate, estimate_fit
 from sugartag.costs.families import Job, every_so_many, is_counted
 from sugartag.costs.size import Size, imagined_size
-from sugartag.costs.sugar_plus_room import Grown
-from sugartag.costs.work import FIXED_CALLS
+from sugartag.costs.sugar_plus_room import Grown, kept_owners
+from sugartag.costs.sugar_plus_shape import Shape, distinct_owners, own_tags
+from sugartag.costs.work import FIXED_CALLS, Stage
+from sugartag.engine.dask import FAN_IN
 from sugartag.engine.room import SMALL
 from sugartag.errors import SettingsError
 from sugartag.methods.registry import METHODS, make_method
+from sugartag.methods.sugar_plus import SugarPlus
+from sugartag.methods.sugar_plus.kept_owners import OWNER_CELLS, SCRATCH_CELLS
 
 COUNTED = [name for name in METHODS if is_counted(make_method(name))]
 MANY_CORES = replace(NOMINAL, cores=8)
@@ -65,7 +69,9 @@ def test_votes_for_all_images_take_four_times_as_long_for_twice_the_images():
 
 
 def test_the_regression_is_as_long_however_many_images_there_are():
-    one, two = (estimate("sugar-plus", size(n, owners=1_000)) for n in (1_000_000, 2_000_000))
+    one, two = (
+        estimate("sugar-plus", size(n, owners=1_000, fellows=200.0)) for n in (1_000_000, 2_000_000)
+    )
 
     assert stage_seconds(two, "solving") == pytest.approx(stage_seconds(one, "solving"))
 
@@ -104,13 +110,52 @@ def test_workers_share_the_passes_and_leave_the_rest():
     assert many.sent_bytes > one.sent_bytes > 0
 
 
-def test_what_grows_is_in_files_of_one_process_and_in_memory_of_one_that_leads():
+def test_what_is_sent_is_in_the_memory_of_the_process_that_leads_and_of_workers():
     threads, processes = (
         estimate("sugar-plus", size(10_000_000), workers=2, apart=apart) for apart in (False, True)
     )
 
     assert threads.bytes < processes.bytes / 2
-    assert threads.scratch_bytes > processes.scratch_bytes > 0
+    assert threads.bytes < processes.worker_bytes / 2
+
+
+def test_what_grows_is_in_files_and_dense_columns_are_only_where_memory_is_shared():
+    of = size(10_000_000)
+    threads, processes = (
+        estimate("sugar-plus", of, workers=2, apart=apart).scratch_bytes for apart in (False, True)
+    )
+
+    assert threads - processes == pytest.approx(4 * 532 * of.images)
+    assert processes > 500 * of.images
+
+
+def test_dense_columns_are_made_once_where_memory_is_shared():
+    of = size(features=4_096)
+    threads, processes = (
+        estimate("sugar-plus", of, workers=1, apart=apart) for apart in (False, True)
+    )
+
+    for stage in ("adding up", "judging"):
+        assert stage_seconds(threads, stage) < 0.7 * stage_seconds(processes, stage)
+
+
+def test_what_workers_add_up_is_sent_once_for_some_blocks():
+    apart, added = Stage("some", answer=10.0), Stage("some", answer=10.0, summed=6.0)
+
+    assert (apart.message, apart.sent(4 * FAN_IN)) == (10.0, 4 * FAN_IN * 10.0)
+    assert added.message == 6.0 + FAN_IN * 4.0
+    assert added.sent(4 * FAN_IN) == 4 * added.message
+    assert added.sent(1) == added.message
+
+
+def test_processes_leave_less_of_the_adding_to_the_one_that_leads():
+    of = size(tags=20_000)
+    threads, processes = (
+        {stage.name: stage for stage in estimate("sugar-plus", of, apart=apart).stages}["adding up"]
+        for apart in (False, True)
+    )
+
+    assert processes.serial_seconds < 0.7 * threads.serial_seconds
 
 
 def test_memory_hardly_grows_with_images_where_what_grows_is_in_files():
@@ -129,15 +174,38 @@ def test_small_arrays_are_in_memory_wherever_the_work_is_done():
 
 
 def test_given_tags_are_judged_as_fast_however_many_others_there_are():
-    one, two = (estimate("sugar-plus", size(tags=n, owners=1_000)) for n in (2_000, 20_000))
+    one, two = (estimate("sugar-plus", size(tags=n)) for n in (2_000, 20_000))
 
     assert stage_seconds(two, "judging") < 2 * stage_seconds(one, "judging")
 
 
-def test_more_owners_take_longer_to_judge():
-    few, many = (estimate("sugar-plus", size(tags=20_000, owners=n)) for n in (100_000, 400_000))
+def test_owners_of_many_tags_take_longer_to_judge():
+    few, many = (estimate("sugar-plus", size(tags=20_000, owners=n)) for n in (1_000, 50_000))
 
-    assert stage_seconds(many, "judging") > 1.3 * stage_seconds(few, "judging")
+    assert stage_seconds(few, "judging") > 1.3 * stage_seconds(many, "judging")
+
+
+def test_owners_are_kept_only_where_a_whole_collection_is_scored_by_threads():
+    method = make_method("sugar-plus")
+    threads, processes = (
+        Job(method, size(), 8_192, Calibration(), apart) for apart in (False, True)
+    )
+    last = [stage for stage in threads.fit_stages() if stage.name == "thresholds"][-1]
+
+    kept = threads.suggest_stage().grown - last.grown
+    assert kept == pytest.approx(4 * 50_000 * (2_000 + 532))
+    assert processes.suggest_stage().grown == last.grown
+    assert processes.suggest_stage().passes.product32 > threads.suggest_stage().passes.product32
+
+
+def test_no_more_owners_are_kept_than_there_is_room_for():
+    few, many = size(owners=100_000), size(owners=900_000, images=4_000_000)
+    shape = Shape.of(SugarPlus(), few, 1_024)
+
+    assert kept_owners(few, shape) == 100_000
+    assert kept_owners(many, shape) == SCRATCH_CELLS / 2_000
+    assert kept_owners(many, shape, apart=True) == OWNER_CELLS / 2_000
+    assert kept_owners(replace(few, images=150_000), shape) == 75_000
 
 
 def test_threads_of_one_process_send_nothing():
@@ -202,6 +270,24 @@ def test_rough_estimates_say_that_they_are():
 def test_blocks_are_skipped_evenly_where_some_images_are_scored():
     assert every_so_many(9_000, 10_000) == 9_000
     assert every_so_many(25_000, 10_000) == pytest.approx(25_000 / 3)
+
+
+def test_some_images_are_of_fewer_owners_and_never_of_more_than_there_are():
+    of = size(owners=1_000)
+
+    assert distinct_owners(of, 1) == pytest.approx(1, rel=0.01)
+    assert distinct_owners(of, 1_000) == pytest.approx(632, rel=0.01)
+    assert distinct_owners(of, 1e6) == pytest.approx(1_000)
+    assert distinct_owners(size(owners=0), 100) == 0
+
+
+def test_the_owner_of_an_image_has_more_tags_than_the_average_owner():
+    even, uneven = size(fellows=20.0), size(fellows=180.0)
+
+    assert own_tags(even) == pytest.approx(even.owner_tags / even.owners)
+    assert own_tags(uneven) == pytest.approx(3 * own_tags(even))
+    assert own_tags(size(tags=50, fellows=180.0)) == 50
+    assert own_tags(size(owners=0)) == 0
 
 
 @pytest.mark.parametrize(("field", "value"), [("images", 0), ("tags", 0), ("features", -1)])

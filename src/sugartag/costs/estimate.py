@@ -18,6 +18,13 @@ COUNTED_WITHIN, ITERATED_WITHIN, ROUGH_WITHIN = 1.5, 2.0, 3.0
 whose number of steps depends on the data."""
 
 
+COPIES_SENT, COPIES_GOT = 4.0, 5.0
+"""Times that what is sent to workers is in the memory of the process that leads, and of a worker,
+about: packed, in messages, unpacked, and what was sent for the pass before."""
+LEADING_BYTES = 40e6
+"""Of a process that leads others, beside what any has loaded."""
+
+
 @dataclass(frozen=True)
 class StageCost:
     """What one stage takes."""
@@ -31,7 +38,8 @@ class StageCost:
     worker_bytes: float
     """Memory of each worker, where these are processes of their own."""
     sent_bytes: float
-    """What goes over the network then: to each worker what it needs, from each block its sums."""
+    """What goes over the network then: to each worker what it needs, from each block its sums, but
+    for those that the workers add up before."""
     serial_seconds: float
     """The part that more workers do not make shorter."""
 
@@ -54,7 +62,7 @@ class Estimate:
     model_bytes: float
     scratch_bytes: float
     """Files that are there while it runs, and go when it ends: what a run that was killed would go
-    on with and, where threads do the work, arrays that grow with the collection."""
+    on with, and arrays that grow with the collection."""
 
     @property
     def seconds(self) -> float:
@@ -137,11 +145,11 @@ def estimate_fit(
     many processes with a core like one of this machine's each.
     """
     count = workers or rates.cores
-    job = Job(method, size, rows, calibration)
+    job = Job(method, size, rows, calibration, apart)
     if is_counted(method):
         stages = job.fit_stages()
         made = tuple(_cost(stage, job, rates, count, apart) for stage in stages)
-        scratch = _scratch(stages, job, apart)
+        scratch = _scratch(stages, job)
         suggest = _cost(job.suggest_stage(), job, rates, count, apart)
         model = calibration.disk_factor(method.name) * job.disk()
     else:
@@ -175,26 +183,29 @@ def _cost(stage: Stage, job: Job, rates: Rates, workers: int, apart: bool) -> St
     larger = calibration.memory_factor(name, stage.name)
     # Threads beyond the cores wait for each other.
     useful = workers if apart else min(workers, rates.cores)
-    blocks = max(1.0, job.size.images / job.rows) * stage.n_passes
-    local = stage.held + workers * (stage.block + stage.answer)
-    lead = stage.held + stage.grown + 2.0 * stage.answer
+    blocks = max(1.0, job.size.images / job.rows)
+    local = stage.held + workers * (stage.block + stage.answer + stage.band)
+    # Of what comes back, one is taken or made while the next is there or the last is sent.
+    answers = 2.0 * stage.message
+    lead = stage.held + COPIES_SENT * stage.shared + answers + rates.cores * stage.band
+    worker = COPIES_GOT * stage.shared + answers + stage.block
+    base = calibration.base_bytes + (LEADING_BYTES if apart else 0.0)
     serial = replace(stage, passes=stage.passes * 0.0)
     fixed = FIXED_CALLS / rates.calls
     return StageCost(
         name=stage.name,
         seconds=slower * stage.seconds(rates, useful) + fixed,
         passes=stage.n_passes,
-        bytes=calibration.base_bytes + larger * (lead if apart else local),
-        worker_bytes=calibration.base_bytes + larger * (stage.shared + stage.block + stage.answer),
-        sent_bytes=stage.shared * workers * stage.n_passes + stage.answer * blocks,
+        bytes=base + larger * (lead if apart else local),
+        worker_bytes=calibration.base_bytes + larger * worker,
+        sent_bytes=(stage.shared * workers + stage.sent(blocks)) * stage.n_passes,
         serial_seconds=slower * serial.seconds(rates, useful) + fixed,
     )
 
 
-def _scratch(stages: tuple[Stage, ...], job: Job, apart: bool) -> float:
+def _scratch(stages: tuple[Stage, ...], job: Job) -> float:
     """Return the bytes of files that are there while a fit runs."""
-    kept = sum(_kept(stage, job) for stage in stages)
-    return kept if apart else kept + max(stage.grown for stage in stages)
+    return sum(_kept(stage, job) for stage in stages) + max(stage.grown for stage in stages)
 
 
 def _kept(stage: Stage, job: Job) -> float:

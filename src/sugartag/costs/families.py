@@ -35,6 +35,8 @@ class Job:
     rows: int
     """Images of a block."""
     calibration: Calibration
+    apart: bool = False
+    """Whether workers are processes of their own: they do not see what the others have kept."""
 
     def fit_stages(self) -> tuple[Stage, ...]:
         """Return the stages of ``sugartag fit``, in their order."""
@@ -78,7 +80,7 @@ class Job:
     def _learning(self) -> list[Stage]:
         method, size, rows = self.method, self.size, self.rows
         if isinstance(method, SugarPlus):
-            return sugar_plus.fit_stages(method, size, rows)
+            return sugar_plus.fit_stages(method, size, rows, apart=self.apart)
         if isinstance(method, SugarTC):
             steps = self.calibration.iterations.get(method.name, USUAL_ITERATIONS)
             return sugar_tc.fit_stages(method, size, rows, steps)
@@ -91,7 +93,9 @@ class Job:
     def _scoring(self, name: str, n_scored: float, *, verdicts: bool = False) -> Stage:
         method, size = self.method, self.size
         if isinstance(method, SugarPlus):
-            return sugar_plus_judging.score_stage(name, method, size, n_scored, verdicts=verdicts)
+            return sugar_plus_judging.score_stage(
+                name, method, size, n_scored, whole=verdicts, apart=self.apart
+            )
         if isinstance(method, SugarTC):
             return sugar_tc.score_stage(name, method, size, n_scored, verdicts=verdicts)
         if isinstance(method, TagVote):

@@ -4,100 +4,144 @@ The letters are those of :mod:`sugartag.costs.sugar_plus_shape`.
 """
 
 from sugartag.costs.size import Size
-from sugartag.costs.sugar_plus_room import Grown, Room, stage_with
+from sugartag.costs.sugar_plus_room import Grown, Room, kept_owners, kept_room, stage_with
 from sugartag.costs.sugar_plus_shape import (
     Shape,
+    distinct_owners,
+    held_of_rows,
+    own_tags,
+    sampled_cells,
+    through_bytes,
+)
+from sugartag.costs.sugar_plus_work import (
+    FOUND_BYTES,
     alike_work,
     belief_work,
-    busiest_bytes,
+    dense_work,
+    features_work,
     given_work,
-    held_of_rows,
-    judging_work,
-    owners_block,
+    kept_work,
+    owners_through,
     owners_work,
     reading_work,
-    ready_owners,
-    sampled_cells,
     scoring_work,
+    through_work,
     word_work,
 )
 from sugartag.costs.work import Stage, Work
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.by_owner import IMAGES_AT_ONCE
+from sugartag.methods.sugar_plus.evidence import IMAGES_AT_ONCE as COMPARED_AT_ONCE
+from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.given import PAIRS_AT_ONCE as PRODUCTS_AT_ONCE
 from sugartag.methods.sugar_plus.habits import MOST_OWNERS, ROUNDS
 from sugartag.methods.sugar_plus.learning import ROWS_PER_BLOCK
+from sugartag.methods.sugar_plus.turned import ROWS_AT_ONCE
 
 SAMPLE_HELD, BELIEF_HELD, LAST_HELD = 13.0, 32.0, 52.0
 """Bytes of each cell of the sample that beliefs are learned from: what is kept of it, and what
 comes on top while a belief is learned from content, and while the last and the threshold are."""
-HABIT_WRITTEN, WEIGHT_WRITTEN, PAIR_HELD = 6_000.0, 600.0, 200.0
+SAMPLE_BYTES = 28.0
+"""Of each cell of a block of the sample, while what look-alikes say is added to the rest."""
+HABIT_WRITTEN, WEIGHT_WRITTEN = 4_000.0, 90.0
 """Bytes that learning habits writes for each given tag, and for each pair of owner and tag and
-round of learning how common habits are; and holds for each of these pairs meanwhile."""
+round of learning how common habits are."""
+HABIT_HELD, PAIR_HELD = 250.0, 200.0
+"""Bytes that it holds for each given tag of the images at hand, and for each of these pairs."""
+ENTRY_BYTES = 200.0
+"""Of each given tag of a block that is judged: a dozen or two numbers."""
 SCORED_ROWS = 1_024
 """Images of a block that is scored."""
-VERDICT_CALLS = 250
+VERDICT_CALLS = 1_200
 """Small steps in Python for the verdicts of one image, with their reasons."""
 
 
-def judging_stage(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
+def judging_stage(
+    size: Size, shape: Shape, room: Room, rounds: int, *, apart: bool = False
+) -> Stage:
     """Multiply the sums of all owners, judge every given tag, and learn people's habits."""
-    cells, n, entries = sampled_cells(shape), shape.n, size.tags_each + size.words_each
-    owners = float(size.owners)
-    work = given_work(size, shape) + reading_work(size) + word_work(size)
+    cells, n, owners = sampled_cells(shape), shape.n, float(size.owners)
+    dense = dense_work(size, shape) if apart else kept_work(shape)
+    work = given_work(size, shape) + dense + reading_work(size) + word_work(size)
     sampled = min(1.0, MOST_OWNERS / max(owners, 1.0)) * size.owner_tags
     learning = Work(
         copied=HABIT_WRITTEN * size.given
         + WEIGHT_WRITTEN * ROUNDS * sampled
-        + n / IMAGES_AT_ONCE * 16.0 * owners
+        + 160.0 * n
+        # Weights in double precision, to multiply them by the means.
+        + 16.0 * shape.M * shape.T
     )
+    learned = HABIT_HELD * min(n, IMAGES_AT_ONCE) * size.tags_each
     # Weights turned, and products with the means: made once, by whoever judges.
-    turned = 12.0 * shape.M * shape.P + 4.0 * shape.D * (shape.T + shape.W + shape.D)
+    turned = 4.0 * shape.D * (shape.T + shape.W + 4.0 * shape.D) + 8.0 * ROWS_AT_ONCE * shape.T
     content = room.products + room.thought * (1.0 / 3.0)
     habits = room.thought + room.habits
-    there = room.given + room.trusted + room.totals + room.look_alikes
+    there = room.given + room.trusted + room.totals + room.look_alikes + room.dense
     there += max(content, habits, key=lambda grown: grown.whole)
     known = shape.sums + shape.ridge + held_of_rows(size, shape)
-    images = shape.rows * (12.0 * size.features + 24.0 * shape.D + 56.0 * entries * shape.k)
-    images += 8.0 * shape.D * PRODUCTS_AT_ONCE + 8.0 * owners
-    block = max(images, owners_block(shape))
+    block = max(_images_block(size, shape), _owners_block(size, shape))
+    products = min(owners, float(OWNERS_AT_ONCE)) * (shape.D + own_tags(size))
     return stage_with(
         "judging",
         there + (habits if rounds > 1 else Grown()),
-        passes=(work + owners_work(size, shape, owners)) * rounds,
+        passes=(work + owners_work(size, shape)) * rounds,
         serial=(learning + belief_work(shape) * 2.0) * rounds,
         n_passes=rounds,
         held=known
-        + busiest_bytes(size, shape)
         + SAMPLE_HELD * cells
         # Beliefs and habits are learned before and after all blocks.
-        + max(BELIEF_HELD * cells - block, PAIR_HELD * sampled - block, turned)
+        + max(BELIEF_HELD * cells - block, PAIR_HELD * sampled - block, learned - block, turned)
         + owners * 48.0
         + 12.0 * n,
         block=block,
         shared=known + turned + (room.totals + room.products + room.given).whole,
-        answer=4.0 * max(shape.rows * size.tags_each, min(owners, 1_024.0) * shape.D),
+        answer=4.0 * max(shape.rows * size.tags_each, products),
         kept=rounds * (4.0 * size.given + room.products.whole + 24.0 * owners),
     )
+
+
+def block_features(size: Size, shape: Shape) -> float:
+    """Return the bytes of the features of a block, while they are compared with the anchors."""
+    some = min(float(COMPARED_AT_ONCE), shape.rows)
+    return size.features * (4.0 * shape.rows + 12.0 * some) + 8.0 * some * shape.A
+
+
+def _images_block(size: Size, shape: Shape) -> float:
+    """Return the bytes of the images whose given tags are judged in one step."""
+    entries = size.tags_each + size.words_each
+    return (
+        block_features(size, shape)
+        + shape.rows * (8.0 * shape.D + ENTRY_BYTES * entries)
+        + FOUND_BYTES * distinct_owners(size, shape.rows) * own_tags(size)
+        + 8.0 * shape.D * PRODUCTS_AT_ONCE
+        + 8.0 * size.owners
+    )
+
+
+def _owners_block(size: Size, shape: Shape) -> float:
+    """Return the bytes of the owners that are multiplied in one step."""
+    owners = min(float(size.owners), float(OWNERS_AT_ONCE))
+    numbers = 16.0 * shape.D + ENTRY_BYTES * own_tags(size)
+    return owners * numbers + 8.0 * shape.D * PRODUCTS_AT_ONCE
 
 
 def learning_stage(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
     """Beliefs, learned from a sample of images of which all tags are judged."""
     cells = sampled_cells(shape)
     images, few = cells / shape.T, min(shape.step, ROWS_PER_BLOCK)
-    judged = judging_work(size, shape, images, ROWS_PER_BLOCK)
-    judged += alike_work(size, images, ROWS_PER_BLOCK)
-    scored = scoring_work(size, shape, images, few)
-    making_busiest = owners_work(size, shape, ready_owners(size, shape))
-    there = room.fitted + room.trusted + room.thought
+    judged = through_work(size, shape, images, ROWS_PER_BLOCK, made=1.0)
+    judged += alike_work(size, shape, images, ROWS_PER_BLOCK)
+    scored = scoring_work(size, shape, images, few, made=1.0)
+    there = room.fitted + room.trusted + room.thought + room.dense
+    held, block = _held_to_score(size, shape), float(ROWS_PER_BLOCK)
     return stage_with(
         "learning",
         there,
         passes=judged * rounds + scored,
-        serial=belief_work(shape) + Work(copied=cells * 8.0 * 20.0) + making_busiest * rounds,
-        held=_held_to_score(size, shape) + (SAMPLE_HELD + LAST_HELD) * cells,
-        block=ROWS_PER_BLOCK * shape.T * 4.0 * 14.0,
-        shared=_held_to_score(size, shape) + there.whole,
+        serial=belief_work(shape) + Work(copied=cells * 8.0 * 20.0),
+        held=held + (SAMPLE_HELD + LAST_HELD) * cells,
+        block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
+        shared=held + (room.fitted + room.trusted).whole,
         kept=cells * (SAMPLE_HELD * rounds + 4.0),
     )
 
@@ -108,25 +152,41 @@ def _held_to_score(size: Size, shape: Shape) -> float:
     Of each pair, while that is made, also the owner.
     """
     rows = held_of_rows(size, shape) + 8.0 * shape.n + 16.0 * size.owners
-    return shape.sums + shape.ridge + busiest_bytes(size, shape) + rows + 20.0 * size.owner_tags
+    return shape.sums + shape.ridge + rows + 20.0 * size.owner_tags
 
 
 def score_stage(
-    name: str, method: SugarPlus, size: Size, n_scored: float, *, verdicts: bool
+    name: str,
+    method: SugarPlus,
+    size: Size,
+    n_scored: float,
+    *,
+    whole: bool,
+    apart: bool = False,
 ) -> Stage:
-    """Return what scoring some images takes, with verdicts and their reasons if so asked."""
+    """Return what scoring some images takes; ``whole``, a collection, with verdicts and reasons.
+
+    The sums of owners are then kept ready, but not by workers that are processes of their own.
+    """
     shape = Shape.of(method, size, SCORED_ROWS)
-    work = scoring_work(size, shape, n_scored, min(shape.step, SCORED_ROWS))
-    reading = reading_work(size) * (n_scored / size.images)
-    told = Work(calls=VERDICT_CALLS * n_scored if verdicts else 20.0 * n_scored)
+    step = min(shape.step, float(SCORED_ROWS))
+    kept = kept_owners(size, shape, apart=apart) if whole else 0.0
+    # Those with most images are kept first: few owners are of many images.
+    made = 1.0 if apart or not size.owners else 1.0 - (kept / size.owners) ** 0.3
+    work = scoring_work(size, shape, n_scored, step, made)
+    reading = (reading_work(size) + features_work(size)) * (n_scored / size.images)
+    told = Work(calls=VERDICT_CALLS * n_scored if whole else 20.0 * n_scored)
     fitted, held = Room.of(method, size, shape).fitted, _held_to_score(size, shape)
+    mean_tags = size.owner_tags / max(size.owners, 1)
+    ready = owners_through(size, shape, kept, mean_tags)
+    there = kept_room(size, shape) if whole and not apart else Grown()
     return stage_with(
         name,
-        fitted,
-        passes=work + reading + told,
+        fitted + there,
+        passes=work + reading + told + ready,
         n_passes=1,
-        held=held,
-        block=SCORED_ROWS * shape.T * 4.0 * 6.0 + shape.step * shape.T * 4.0 * 14.0,
+        held=held + (4.0 * kept * shape.through if apart else 24.0 * kept),
+        block=SCORED_ROWS * shape.T * 4.0 * 6.0 + through_bytes(size, shape, step, made),
         shared=held + fitted.whole,
-        answer=SCORED_ROWS * 400.0 if verdicts else 0.0,
+        answer=SCORED_ROWS * 400.0 if whole else 0.0,
     )

@@ -1,8 +1,8 @@
 """What of sugar-plus grows with images and owners: the arrays that an engine makes room for.
 
-Where one process does the work they are mapped to scratch files, but for the small ones; the
-process that leads others has all of them in its memory. The letters are those of
-:mod:`sugartag.costs.sugar_plus_shape`.
+They are mapped to scratch files of the process that leads, but for the small ones. Workers that are
+processes of their own get what they need of them as numbers, and into their memory. The letters are
+those of :mod:`sugartag.costs.sugar_plus_shape`.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from sugartag.costs.work import Stage
 from sugartag.engine.room import SMALL
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.habits import RATES
+from sugartag.methods.sugar_plus.kept_owners import OWNER_CELLS, SCRATCH_CELLS
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
 
 
@@ -70,10 +71,12 @@ class Room:
     """Of each given tag: what content says, its chance, how probably it is a habit."""
     habits: Grown
     """Of each owner and tag: uses, and what they say for a habit of each rate."""
+    dense: Grown
+    """The dense columns of all images, where all workers see what one of them has kept."""
 
     @classmethod
-    def of(cls, method: SugarPlus, size: Size, shape: Shape) -> "Room":
-        """Return what a fit makes room for."""
+    def of(cls, method: SugarPlus, size: Size, shape: Shape, *, apart: bool = False) -> "Room":
+        """Return what a fit makes room for; ``apart`` if workers are processes of their own."""
         n, given, owners, pairs = shape.n, size.given, float(size.owners), size.owner_tags
         place = bytes_of_a_place(size)
         return cls(
@@ -85,6 +88,7 @@ class Room:
             look_alikes=_look_alikes(method, size, place),
             thought=Grown.of(4.0 * given) * 3.0,
             habits=Grown.of(8.0 * len(RATES) * pairs, 8.0 * pairs, place * pairs, place * owners),
+            dense=Grown() if apart else Grown.of(4.0 * n * shape.D),
         )
 
     @property
@@ -111,6 +115,21 @@ def bytes_of_a_place(size: Size) -> float:
 def owner_words(size: Size, shape: Shape) -> float:
     """Return pairs of an owner and a title word of theirs."""
     return min(OWN_TAGS * size.title_words, float(size.owners) * shape.W)
+
+
+def kept_owners(size: Size, shape: Shape, *, apart: bool = False) -> float:
+    """Return how many owners' sums are kept ready before a whole collection is scored.
+
+    Owners with one image are not among them. ``apart``, it is a few, in memory.
+    """
+    several = min(float(size.owners), size.images / 2.0)
+    return min(several, (OWNER_CELLS if apart else SCRATCH_CELLS) / shape.T)
+
+
+def kept_room(size: Size, shape: Shape) -> Grown:
+    """Return the bytes of the owners' sums that are kept ready."""
+    owners = kept_owners(size, shape)
+    return Grown.of(4.0 * owners * shape.T, 4.0 * owners * (shape.W + shape.D))
 
 
 def remembered(method: SugarPlus, size: Size) -> float:

@@ -18,11 +18,10 @@ from sugartag.costs.estimate import USUAL_ROWS
 from sugartag.costs.limits import Demand
 from sugartag.costs.size import Size, size_of
 from sugartag.costs.sugar_plus_room import Room
-from sugartag.costs.sugar_plus_shape import Shape, busiest_bytes
+from sugartag.costs.sugar_plus_shape import Shape, band_bytes, solving_bytes, through_bytes
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MIN_USES
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
-from sugartag.methods.sugar_plus.normal import OWNERS_AT_ONCE
 from sugartag.model_folder import Model
 
 BASE_BYTES = 60e6
@@ -33,8 +32,8 @@ GROWN_COPIES = 3.0
 """Of arrays that grow with images and owners: as grown, as added to, and while that is made."""
 NAME_BYTES = 200.0
 """Of each image's id, while images are looked up by it."""
-JUDGED_BYTES = 40.0
-"""Of each image and tag that are judged in one step."""
+JUDGED_BYTES = 8.0
+"""Of each image and tag that are judged in one step: what is said about both."""
 PARTS_ADVISED = 10
 
 
@@ -133,10 +132,7 @@ class Update(Demand):
     def _held(self) -> float:
         """Models that are there while another is made, and what grows with images and owners."""
         shape, room = self.shape, Room.of(self.method, self.whole, self.shape)
-        models = (
-            self.rounds * (shape.sums + shape.ridge + busiest_bytes(self.whole, shape))
-            + self.is_again * shape.sums
-        )
+        models = self.rounds * (shape.sums + shape.ridge) + self.is_again * shape.sums
         features = self.added.images * self.added.features * self.added.feature_bytes
         return (
             models
@@ -149,29 +145,23 @@ class Update(Demand):
     @property
     def _solving(self) -> float:
         """The new sums, what of them is solved, the inverse, and the weights."""
-        shape = self.shape
-        inverse = 8.0 * shape.M * (shape.M + max(shape.P, shape.R))
-        owners = min(self.whole.owners, OWNERS_AT_ONCE) * shape.D * 20.0
-        return 2.0 * shape.sums + inverse + shape.ridge + _mixed(shape) + owners
+        bands = self.workers * band_bytes(self.whole, self.shape)
+        return self.shape.sums + solving_bytes(self.whole, self.shape) + bands
 
     @property
     def _shared(self) -> float:
         """What a worker must have that is a process of its own: the model."""
         room = Room.of(self.method, self.whole, self.shape)
-        model = self.shape.sums + self.shape.ridge + busiest_bytes(self.whole, self.shape)
-        return model + (room.given + room.totals).whole
+        return self.shape.sums + self.shape.ridge + (room.given + room.totals).whole
 
     def _block(self, rows: int) -> float:
         """Return what a worker takes for its block: to judge some of it, or to add it up."""
         shape, images = self.shape, min(rows, self.added.images)
-        answer = 12.0 * min(images * shape.k**2, shape.K**2) + _mixed(shape)
+        answer = 12.0 * min(images * shape.k**2, shape.K**2) + shape.mixed
         adding = images * (self.added.features * 12.0 + shape.D * 16.0) + 3.0 * answer
-        return max(JUDGED_BYTES * min(shape.step, images) * shape.T, adding)
-
-
-def _mixed(shape: Shape) -> float:
-    """Return the bytes of the products of dense columns with all others."""
-    return 8.0 * shape.D * (shape.K + shape.D + shape.R)
+        step = min(shape.step, images)
+        judging = JUDGED_BYTES * step * shape.T + through_bytes(self.whole, shape, step)
+        return max(judging, adding)
 
 
 def _together(known: Names[str], more: Names[str]) -> int:

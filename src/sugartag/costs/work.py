@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, fields, replace
 
 from sugartag.costs.rates import Rates
+from sugartag.engine.dask import FAN_IN
 
 
 @dataclass(frozen=True)
@@ -78,15 +79,19 @@ class Stage:
     held: float = 0.0
     """Bytes that the process which leads holds meanwhile."""
     grown: float = 0.0
-    """Bytes of arrays that grow with the collection: in scratch files where threads of one process
-    do the work, in the memory of the process that leads where others do."""
+    """Bytes of arrays that grow with the collection: in scratch files of the process that leads."""
     block: float = 0.0
     """Bytes that a worker takes for the block it works on."""
     shared: float = 0.0
-    """Bytes that each worker must have, beside its block: sent once a pass. Part of what is held or
-    grown."""
+    """Bytes that each worker must have, beside its block: part of what is held or grown. To workers
+    that are processes of their own it is sent once a pass, packed by the process that leads."""
+    band: float = 0.0
+    """Bytes that each thread takes of the process that leads, between passes."""
     answer: float = 0.0
     """Bytes that each block sends back."""
+    summed: float = 0.0
+    """Bytes of the answer that do not grow when workers, being processes of their own, add up some
+    blocks before they send it; 0 where they do not."""
     kept: float | None = None
     """Bytes that a run which can be resumed writes down; None for the answers of all blocks."""
 
@@ -97,6 +102,20 @@ class Stage:
             + self.threaded.seconds_of_one(rates) / rates.cores
             + self.serial.seconds_of_all(rates)
         )
+
+    @property
+    def message(self) -> float:
+        """Bytes that come in at once from a worker: of a block, or of some that are added up."""
+        return self.summed + self._together * (self.answer - self.summed)
+
+    def sent(self, blocks: float) -> float:
+        """Return the bytes that come back from workers in a pass over so many blocks."""
+        return max(1.0, blocks / self._together) * self.message
+
+    @property
+    def _together(self) -> int:
+        """Blocks whose answers come in together."""
+        return FAN_IN if self.summed else 1
 
     def twice(self) -> "Stage":
         """Return the same stage, gone through two times."""
