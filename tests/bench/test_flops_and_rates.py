@@ -43,8 +43,8 @@ def test_more_anchors_need_more_of_everything(planted, engine):
 
     few, many = needed(10), needed(20)
 
-    # Added up twice and scored once, each with the likeness of all images to all anchors.
-    assert many["likeness"] == 3 * 2 * 400 * 16 * 20 == 2 * few["likeness"]
+    # Fitted and scored, each with the likeness of all images to all anchors.
+    assert many["likeness"] == 2 * 2 * 400 * 16 * 20 == 2 * few["likeness"]
     assert many["gram"] > few["gram"] > 2 * 400 * 10 * 10
     assert many["scoring"] > few["scoring"] > 2 * 400 * 10 * 150
     assert many["solving"] > few["solving"] > 0

@@ -22,16 +22,22 @@ def fit_flops(method: Method, fitted: Fitted, collection: Collection) -> dict[st
     n, given = float(collection.n_images), _given(collection)
     r, p, tags = evidence.n_dense, evidence.n_sparse, evidence.n_tags
     rare = tags - len(evidence.predictor)
-    passes = 1 + method.trust_rounds
-    likeness = 2.0 * n * collection.n_features * len(evidence.anchors)
-    # Sums of a pass: dense x dense (symmetric, so half of it), dense x given tags, pairs of tags.
+    rounds = 1 + method.trust_rounds
+    columns = float(p + r)
+    # Sums of a round: dense x dense (symmetric, so half of it), dense x given tags, pairs of tags;
+    # and those of owners, in double precision.
     gram = n * r * r + 2.0 * given * r + given * given / n
+    gram += 2.0 * collection.n_owners * r * r
     # The inverse of the Gram matrix, and its product with the rare tags, in double precision.
-    solving = 2.0 * (float(p + r) ** 3 + 2.0 * float(p + r) ** 2 * rare)
+    solving = 2.0 * (columns**3 + 2.0 * columns**2 * rare)
+    # Of every image d P d', d being its dense columns; and these at its given tags.
+    judging_given = n * r * r + 2.0 * given * r
     return {
-        "likeness": (passes + 1) * likeness,
-        "gram": passes * gram,
-        "solving": passes * solving,
+        # Once to fit, once to score.
+        "likeness": 2.0 * (2.0 * n * collection.n_features * len(evidence.anchors)),
+        "gram": rounds * gram,
+        "solving": rounds * solving,
+        "judging given tags": rounds * judging_given,
         "scoring": n * (_judging(fitted, collection)),
     }
 
