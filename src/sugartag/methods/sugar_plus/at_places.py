@@ -70,21 +70,23 @@ def stored_at(matrix: SparseRows, row: IntArray, places: SparseRows) -> tuple[In
     """Return where a matrix stores each of some places, and whether it does.
 
     Row i of ``places`` is about row ``row[i]`` of the matrix, which has nothing past its last.
-    Columns ascend within rows.
+    Columns ascend within rows: each place is looked for by halving, all at the same time, so that
+    no more memory is needed than for the places.
     """
-    length, width = matrix.shape
-    row = np.minimum(row, length)
-    chosen, number = np.unique(row, return_inverse=True)
-    some = matrix[chosen[chosen < length]]
-    keys = row_number_of_entries(some) * width + some.indices
-    image = row_number_of_entries(places)
-    wanted = (number * width)[image] + places.indices
-    found = np.searchsorted(keys, wanted)
-    there = np.zeros(len(found), dtype=np.bool_)
-    inside = found < len(keys)
-    there[inside] = keys[found[inside]] == wanted[inside]
-    start = matrix.indptr[row] - some.indptr[number]
-    return np.where(there, found + start[image], 0), there
+    ends = np.append(matrix.indptr, matrix.nnz)
+    whose = np.minimum(row, matrix.shape[0])
+    image, wanted = row_number_of_entries(places), places.indices
+    low, last = ends[whose][image], ends[whose + 1][image]
+    if not matrix.nnz:
+        return np.zeros(len(low), dtype=np.int64), np.zeros(len(low), dtype=np.bool_)
+    high = last
+    for _ in range(int(np.max(last - low, initial=0)).bit_length()):
+        middle = np.minimum((low + high) // 2, matrix.nnz - 1)
+        less = (middle < high) & (matrix.indices[middle] < wanted)
+        low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
+    there = low < last
+    there &= matrix.indices[np.minimum(low, matrix.nnz - 1)] == wanted
+    return np.where(there, low, 0), there
 
 
 def _steps(
