@@ -204,6 +204,13 @@ def test_a_power_law_goes_through_both_points():
     assert law.at(4000) == pytest.approx(160.0)
 
 
+def test_more_images_are_never_taken_to_be_cheaper_each():
+    law = power_law([(1000, 10.0), (2000, 12.0)])
+
+    assert law.exponent == 1.0
+    assert law.at(20_000) == pytest.approx(120.0)
+
+
 def test_a_capped_method_is_extrapolated_from_two_sizes():
     bench = PaperSize(images=6400, owners=640, methods=("mrtf",))
     steps = bench.steps()

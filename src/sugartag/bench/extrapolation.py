@@ -25,7 +25,11 @@ class PowerLaw:
 
 
 def power_law(points: Sequence[tuple[float, float]]) -> PowerLaw:
-    """Return the power law through the smallest and the largest of some points."""
+    """Return the power law through the smallest and the largest of some points.
+
+    The power is 1 at least: a smaller one only says that what is the same for all sizes took most
+    of the time.
+    """
     ordered = tuple(sorted(points))
     (few, fast), (many, slow) = ordered[0], ordered[-1]
-    return PowerLaw(ordered, math.log(slow / fast) / math.log(many / few))
+    return PowerLaw(ordered, max(1.0, math.log(slow / fast) / math.log(many / few)))
