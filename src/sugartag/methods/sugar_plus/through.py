@@ -1,12 +1,11 @@
 """Images on their way through a ridge: what it says of them, the images themselves left out.
 
 The products are made for many images at once, which is what matrix products are good at. All else
-goes cell by cell and is done for a few images at a time, whose numbers stay in the processor's
-cache. Sums over an owner's images come ready from :mod:`kept_owners`.
+goes cell by cell and is done for some dozens of images at a time, whose numbers stay in the
+processor's cache. Sums over an owner's images come ready from :mod:`kept_owners`.
 
-Of tags only what was given is stored; that all are centred is taken care of by adding each tag's
-share where it belongs: ``now``, ``fitted`` and the owners' levels are predictions of tags, not of
-what is beyond their share.
+Of tags only what was given is stored. What is predicted is a tag's level, its share included, and
+centring then concerns the few tags that are there: of all others it is known beforehand.
 """
 
 from collections.abc import Iterator
