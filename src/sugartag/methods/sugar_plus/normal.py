@@ -19,7 +19,7 @@ from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums, outside_of
 
-ENTRIES_AT_ONCE = 1 << 22
+ENTRIES_AT_ONCE = 1 << 20
 """Tags of owners whose effects are taken out in one step, about; one owner's stay together."""
 OWNERS_AT_ONCE = 4_096
 """Owners whose dense sums are weighed in one step."""
