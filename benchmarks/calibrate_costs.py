@@ -20,7 +20,6 @@ from sugartag.costs.estimate import estimate_fit
 from sugartag.costs.families import Job, is_counted
 from sugartag.costs.rates import Rates
 from sugartag.costs.size import Size
-from sugartag.costs.work import FIXED_CALLS
 from sugartag.evaluation.cost import machine
 from sugartag.methods.registry import make_method, method_names, missing_package
 
@@ -85,12 +84,16 @@ def _read(file: Path) -> dict[str, list[dict[str, Any]]]:
 
 def constants(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Return all that the shipped file has, from what was measured."""
-    base = statistics.median(run["before_bytes"] for some in runs.values() for run in some)
+    # Runs of a method may be older than those of another, of code that loaded less.
+    bases = {
+        name: statistics.median(run["before_bytes"] for run in own) for name, own in runs.items()
+    }
     seconds: dict[str, Any] = {}
     memory: dict[str, Any] = {}
     disk, iterations, rough = {}, {}, {}
     for name, own in runs.items():
         print(name)
+        base = bases[name]
         if not is_counted(make_method(name)):
             rough[name] = power_law(own, base)
             continue
@@ -103,7 +106,7 @@ def constants(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
         on_disk = sum(run["model_bytes"] for run in own)
         disk[name] = _short(on_disk / sum(_job(run).disk() for run in own))
     return {
-        "base_bytes": base,
+        "base_bytes": max(bases.values()),
         "rates": next(iter(runs.values()))[0]["rates"],
         "seconds": seconds,
         "bytes": memory,
@@ -127,12 +130,13 @@ def factors(runs: list[dict[str, Any]], base: float) -> tuple[dict[str, float], 
             seconds, peak = (run[key].get(stage.name) for key in ("stage_seconds", "stage_bytes"))
             counted = stage.held + rates.cores * (stage.block + stage.answer + stage.band)
             if seconds:
-                fixed = FIXED_CALLS / rates.calls
+                fixed = stage.fixed / rates.calls
                 pair = max(seconds - fixed, 0.0), stage.seconds(rates, rates.cores)
                 slower.setdefault(stage.name, []).append(pair)
             # Below an earlier peak, memory may be what an earlier stage has left behind.
             if peak and counted and peak - base > NEW_PEAK * (highest - base):
-                larger.setdefault(stage.name, []).append((peak - base, counted))
+                own = max(peak - base - stage.loaded, 0.0)
+                larger.setdefault(stage.name, []).append((own, counted))
             highest = max(highest, peak or 0.0)
     for name, pairs in slower.items():
         told = [" ".join(f"{m / c:.2f}" for m, c in some) for some in (pairs, larger.get(name, []))]

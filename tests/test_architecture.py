@@ -67,7 +67,7 @@ FILE_FUNCTIONS = {
         "memmap",
     )
 }
-SEEDED = {"Generator", "SeedSequence", "default_rng", "BitGenerator", "PCG64"}
+SEEDED = {"Generator", "SeedSequence", "default_rng", "BitGenerator", "PCG64", "RandomState"}
 """What of numpy.random keeps no state that everybody shares."""
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import kmeans_plusplus
+from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
 from planted import OF_NOBODY, resharded
@@ -53,11 +53,12 @@ def test_there_are_no_more_centres_than_distinct_rows(rng):
     assert len(clusters.k_means_centres(rows, 8, rng=rng)) == 3
 
 
-def test_centres_are_the_same_to_the_last_bit_whatever_the_threads(rng):
-    rows = rng.normal(size=(3000, 40))
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_centres_are_the_same_to_the_last_bit_whatever_the_threads(rng, kind):
+    rows = rng.normal(size=(6000, 40)).astype(kind)
 
     with threadpool_limits(2):
-        two = clusters.k_means_centres(rows, 20, rng=np.random.default_rng(1))
+        two = clusters.k_means_centres(rows, 20, rng=np.random.default_rng(1), threads=3)
     with threadpool_limits(1):
         one = clusters.k_means_centres(rows, 20, rng=np.random.default_rng(1))
 
@@ -215,3 +216,54 @@ def test_centres_of_single_precision_are_as_good_as_those_of_double(rng):
     assert found.dtype == np.float32
     assert sorted(distance.argmin(axis=1)) == [0, 1, 2, 3]
     assert distance.min(axis=1).max() < 0.1
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_distances_to_seeds_are_those_written_out(rng, kind):
+    rows, seeds = rng.normal(size=(30, 11)).astype(kind), rng.normal(size=(4, 11)).astype(kind)
+    nearest = rng.uniform(5.0, 40.0, 30).astype(kind)
+    found, slowly = np.empty((4, 30), dtype=kind), np.empty((4, 30), dtype=kind)
+
+    clusters.squared_to_nearest(rows, seeds, nearest, found)
+    clusters.squared_to_nearest.py_func(rows, seeds, nearest, slowly)
+
+    apart = np.square(seeds[:, None] - rows).sum(axis=2)
+    np.testing.assert_allclose(found, np.minimum(apart, nearest), rtol=1e-5)
+    np.testing.assert_allclose(slowly, found, rtol=1e-5)
+
+
+def drawn_rows(kind: str) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    if kind == "blobs":
+        return rng.normal(size=(60, 20))[rng.integers(60, size=3000)] + rng.normal(size=(3000, 20))
+    return rng.gamma(0.3, size=(3000, 12)) if kind == "skewed" else rng.normal(size=(3000, 30))
+
+
+@pytest.mark.parametrize("kind", ["blobs", "skewed", "noise"])
+def test_centres_settle_where_those_of_scikit_learn_do(kind):
+    rows = drawn_rows(kind)
+    start = rows[:40]
+
+    found = clusters.settled_centres(rows, start, threads=2)
+
+    expected = KMeans(40, n_init=1, init=start, random_state=0).fit(rows)
+    np.testing.assert_allclose(found, expected.cluster_centers_, atol=1e-9)
+
+
+def test_a_centre_without_rows_moves_to_the_farthest_row():
+    rows = np.array([[0.0], [1.0], [2.0], [3.0], [9.0]])
+    start = np.array([[2.0], [100.0], [200.0]])
+
+    found = clusters.settled_centres(rows, start)
+
+    expected = KMeans(3, n_init=1, init=start, random_state=0).fit(rows)
+    assert sorted(found.ravel()) == pytest.approx(sorted(expected.cluster_centers_.ravel()))
+    assert found.max() == 9.0
+
+
+def test_more_centres_than_distinct_rows_settle_all_the_same():
+    rows = np.repeat(BLOBS[:2], 5, axis=0)
+
+    found = clusters.settled_centres(rows, rows[:4])
+
+    assert {tuple(row) for row in found} == {tuple(row) for row in BLOBS[:2]}

@@ -112,7 +112,7 @@ def test_the_doctor_says_what_is_installed():
 
     assert said["python"] == platform.python_version()
     assert said["numpy"] == np.__version__
-    for package in ("sugartag", "scipy", "scikit-learn", "click", "tqdm", "pyarrow"):
+    for package in ("sugartag", "scipy", "scikit-learn", "numba", "click", "tqdm", "pyarrow"):
         assert said[package] == metadata.version(package)
     assert int(said["WordNet"].split()[0].replace(",", "")) > 50_000
 

@@ -283,7 +283,7 @@ def test_another_version_on_a_worker_is_told(address, monkeypatch):
 
     def client_of_old_cluster(*arguments):
         client = asked(*arguments)
-        found = client.get_versions(packages=["sugartag", "scipy"])
+        found = client.get_versions(packages=["sugartag", "scipy", "numba"])
         for there in found["workers"].values():
             there["packages"]["sugartag"] = "0.0.1"
         monkeypatch.setattr(client, "get_versions", lambda **_: found)

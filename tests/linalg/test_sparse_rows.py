@@ -9,7 +9,6 @@ from sugartag.linalg.distances import squared_distances, unit_rows
 from sugartag.linalg.modes import apply_to_tags, inner
 from sugartag.linalg.sparse_rows import (
     GrowingRows,
-    alternating,
     chosen_columns,
     damped_unit_rows,
     entries_between,
@@ -182,17 +181,6 @@ def test_rows_that_grow_have_small_numbers_for_places():
     found = growing.rows()
 
     assert found.indices.dtype == found.indptr.dtype == np.int32
-
-
-@given(small_matrices)
-def test_rows_of_two_matrices_alternate(matrix):
-    first = sparse.csr_array(matrix)
-    second = sparse.csr_array(matrix[::-1] * 2)
-
-    found = alternating(first, second)
-
-    np.testing.assert_array_equal(found.toarray()[::2], matrix)
-    np.testing.assert_array_equal(found.toarray()[1::2], matrix[::-1] * 2)
 
 
 def test_numbers_between_ends_come_case_by_case():

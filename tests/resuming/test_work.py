@@ -84,7 +84,7 @@ def test_another_run_is_not_continued_and_not_harmed(target):
     assert "00000-total.kept" in names(folder)
 
 
-@pytest.mark.parametrize("differing", ["code", "sugartag", "numpy", "scipy"])
+@pytest.mark.parametrize("differing", ["code", "sugartag", "numpy", "scipy", "numba"])
 def test_work_of_other_code_is_not_continued_and_not_harmed(target, monkeypatch, differing):
     folder, now = left_by_a_dead_run(target), this_code()
     monkeypatch.setattr(work, "this_code", lambda: {**now, differing: "another"})

@@ -1,21 +1,31 @@
 """Cluster centres of images and of owners, and how far everybody is from their own centre."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine
+from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.features.normalise import visual_rows
+from sugartag.linalg.compiled import compiled
 from sugartag.linalg.distances import squared_distances
+from sugartag.linalg.threads import run_parts
 
 SAMPLE_SIZE = 20_000
 """Centres are found on a sample of so many rows: more do not move them."""
 SAME_DISTANCE = 10
 """Squared distances are compared to so many decimals of the centres' squared length, so that
 rounding never decides between twins, not even between those at a centre."""
+SEEDED_AT_ONCE = 2_500
+"""Rows that a thread compares with seeds in one step."""
+ASSIGNED_AT_ONCE = 1_250
+"""Rows that a thread compares with centres in one step; sums are rounded as they are cut."""
+HARDLY_MOVED = 1e-4
+"""Centres stay when their squared moves together are this share of the mean variance."""
+MOST_MOVES = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +47,7 @@ def image_clusters(
 ) -> Clusters:
     """Cluster the images by their features; the pass over all of them is by blocks."""
     sample = sampled_features(collection, SAMPLE_SIZE, unit_features=unit_features, rng=rng)
-    centres = k_means_centres(sample, count, rng=rng)
+    centres = k_means_centres(sample, count, rng=rng, threads=engine.threads)
     parts = list(
         engine.map(find_nearest_centres, collection.blocks(), collection, centres, unit_features)
     )
@@ -75,47 +85,119 @@ def sampled_features(
     return visual_rows(collection.features_at(chosen), unit_features)
 
 
-def k_means_centres(rows: FloatArray, count: int, *, rng: np.random.Generator) -> FloatArray:
+def k_means_centres(
+    rows: FloatArray, count: int, *, rng: np.random.Generator, threads: int = 1
+) -> FloatArray:
     """Return at most ``count`` centres of the rows; the same ones whatever the thread count."""
-    from sklearn.cluster import KMeans
-
     distinct = len(np.unique(rows[: 4 * count + 1000], axis=0))
-    count, seed = min(count, distinct), int(rng.integers(2**31))
-    with threadpool_limits(1):
-        single = rows.dtype == np.float32
-        start = rows[k_means_seeds(rows, count, seed)] if single else "k-means++"
-        model = KMeans(count, n_init=1, init=start, random_state=seed)
-        return np.asarray(model.fit(rows).cluster_centers_)
-
-
-def k_means_seeds(rows: FloatArray, count: int, seed: int) -> IntArray:
-    """Return the rows that k-means++ begins with: each far from those before it, by chance.
-
-    As scikit-learn does it with the same seed, which however takes all distances in double
-    precision if they are asked for in single: that made up most of the time of all of k-means.
-    """
-    from sklearn.utils import check_random_state
-
-    drawn = check_random_state(seed)
-    n, trials = len(rows), 2 + int(np.log(count))
-    length = np.einsum("ij,ij->i", rows, rows)
-    found = np.empty(count, dtype=np.int64)
-    found[0] = drawn.choice(n, p=np.full(n, 1.0 / n))
-    nearest = _squared_to(rows, length, found[:1])[:, 0]
-    for place in range(1, count):
-        passed = np.cumsum(nearest, dtype=np.float64)
-        tried = np.searchsorted(passed, drawn.uniform(size=trials) * passed[-1])
-        tried = np.minimum(tried, n - 1)
-        squared = np.minimum(_squared_to(rows, length, tried), nearest[:, None])
-        best = int(squared.sum(axis=0, dtype=np.float64).argmin())
-        nearest, found[place] = squared[:, best], tried[best]
+    seed = int(rng.integers(2**31))
+    seeds = k_means_seeds(rows, min(count, distinct), seed, threads=threads)
+    middle = rows.mean(axis=0)
+    centred = rows - middle
+    found: FloatArray = settled_centres(centred, centred[seeds], threads=threads) + middle
     return found
 
 
-def _squared_to(rows: FloatArray, length: FloatArray, chosen: IntArray) -> FloatArray:
-    """Return the squared distances of all rows to some of them."""
-    squared: FloatArray = rows @ rows[chosen].T
-    squared *= -2.0
-    squared += length[:, None]
-    squared += length[chosen]
-    return np.maximum(squared, 0.0, out=squared)
+def k_means_seeds(rows: FloatArray, count: int, seed: int, *, threads: int = 1) -> IntArray:
+    """Return the rows that k-means++ begins with: each far from those before it, by chance.
+
+    They are those of scikit-learn with the same seed, but for rounding.
+    """
+    drawn = np.random.RandomState(seed)
+    n, trials = len(rows), 2 + int(np.log(count))
+    found = np.empty(count, dtype=np.int64)
+    found[0] = drawn.choice(n, p=np.full(n, 1.0 / n))
+    nearest = np.full(n, np.inf, dtype=rows.dtype)
+    with ThreadPoolExecutor(threads) as pool:
+        nearest = _nearer_by(rows, found[:1], nearest, pool)[0]
+        for place in range(1, count):
+            passed = np.cumsum(nearest, dtype=np.float64)
+            tried = np.searchsorted(passed, drawn.uniform(size=trials) * passed[-1])
+            tried = np.minimum(tried, n - 1)
+            squared = _nearer_by(rows, tried, nearest, pool)
+            best = int(squared.sum(axis=1, dtype=np.float64).argmin())
+            nearest, found[place] = squared[best], tried[best]
+    return found
+
+
+def _nearer_by(
+    rows: FloatArray, tried: IntArray, nearest: FloatArray, pool: ThreadPoolExecutor
+) -> FloatArray:
+    """Return tried x rows: how far a row's nearest seed would be with each of those tried."""
+    squared, seeds = np.empty((len(tried), len(rows)), dtype=rows.dtype), rows[tried]
+
+    def fill(part: slice) -> None:
+        squared_to_nearest(rows[part], seeds, nearest[part], squared[:, part])
+
+    for _ in pool.map(fill, row_blocks(len(rows), SEEDED_AT_ONCE)):
+        pass
+    return squared
+
+
+@compiled
+def squared_to_nearest(
+    rows: FloatArray, seeds: FloatArray, nearest: FloatArray, squared: FloatArray
+) -> None:
+    """Set seeds x rows: their squared distance, or that to the nearest so far if it is less."""
+    for row in range(len(rows)):
+        for seed in range(len(seeds)):
+            total = rows.dtype.type(0)
+            for place in range(rows.shape[1]):
+                apart = rows[row, place] - seeds[seed, place]
+                total += apart * apart
+            squared[seed, row] = min(total, nearest[row])
+
+
+def settled_centres(rows: FloatArray, centres: FloatArray, *, threads: int = 1) -> FloatArray:
+    """Return the centres moved to the mean of the rows nearest to them until they hardly move.
+
+    They are those of scikit-learn's ``KMeans``, but for rounding.
+    """
+    tolerance = HARDLY_MOVED * rows.var(axis=0).mean()
+    apart = np.empty((len(rows), len(centres)), dtype=rows.dtype)
+    label, moved = np.full(len(rows), len(centres)), np.arange(len(centres))
+    for _ in range(MOST_MOVES):
+        before, old = label, centres
+        label, sums = _assigned(rows, old, moved, apart, threads)
+        centres = _means(rows, old, label, sums)
+        shift = np.square(centres - old).sum(axis=1)
+        moved = np.flatnonzero(shift)
+        if np.array_equal(label, before) or shift.sum() <= tolerance:
+            break
+    return centres
+
+
+def _assigned(
+    rows: FloatArray, centres: FloatArray, moved: IntArray, apart: FloatArray, threads: int
+) -> tuple[IntArray, FloatArray]:
+    """Return the nearest centre of each row, and the sums of the rows by centre.
+
+    Rows x centres ``apart`` is half the squared distance, less what is the same for all centres.
+    It is kept, and made anew only for the centres that moved.
+    """
+    some = centres[moved]
+    half = np.einsum("ij,ij->i", some, some) / 2
+
+    def assign(part: slice) -> tuple[IntArray, FloatArray]:
+        apart[part, moved] = half - rows[part] @ some.T
+        label, n = apart[part].argmin(axis=1), part.stop - part.start
+        whose = np.ones(n, dtype=rows.dtype), label, np.arange(n + 1)
+        return label, sparse.csc_array(whose, shape=(len(centres), n)) @ rows[part]
+
+    found = run_parts(assign, row_blocks(len(rows), ASSIGNED_AT_ONCE), threads)
+    sums = sum((sums for _, sums in found), np.zeros(centres.shape))
+    return np.concatenate([label for label, _ in found]), sums
+
+
+def _means(rows: FloatArray, centres: FloatArray, label: IntArray, sums: FloatArray) -> FloatArray:
+    """Return the mean of the rows of each centre; one without rows moves to the farthest row."""
+    counts = np.bincount(label, minlength=len(centres))
+    empty = np.flatnonzero(counts == 0)
+    if len(empty):
+        apart = np.square(rows - centres[label]).sum(axis=1)
+        far = np.argsort(-apart, kind="stable")[: len(empty)]
+        np.subtract.at(sums, label[far], rows[far])
+        np.subtract.at(counts, label[far], 1)
+        sums[empty], counts[empty] = rows[far], 1
+    means = sums / np.maximum(counts, 1)[:, None]
+    return np.where(counts[:, None] > 0, means, centres).astype(rows.dtype)

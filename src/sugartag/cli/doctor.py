@@ -34,7 +34,7 @@ def command(folders: tuple[Path, ...]) -> None:
 
     for key, value in machine().items():
         click.echo(f"{key:12} {value}")
-    for package in ("scipy", "scikit-learn", "click", "tqdm"):
+    for package in ("scipy", "scikit-learn", "numba", "click", "tqdm"):
         click.echo(f"{package:12} {metadata.version(package)}")
     for extra, package in EXTRAS.items():
         found = util.find_spec(package) is not None

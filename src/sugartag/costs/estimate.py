@@ -7,7 +7,7 @@ from sugartag.costs.calibration import Calibration, Rough
 from sugartag.costs.families import Job, is_counted
 from sugartag.costs.rates import Rates
 from sugartag.costs.size import Size
-from sugartag.costs.work import FIXED_CALLS, Stage
+from sugartag.costs.work import Stage
 from sugartag.methods.base import Method
 from sugartag.methods.sugar_tc import SugarTC
 
@@ -189,15 +189,15 @@ def _cost(stage: Stage, job: Job, rates: Rates, workers: int, apart: bool) -> St
     answers = 2.0 * stage.message
     lead = stage.held + COPIES_SENT * stage.shared + answers + rates.cores * stage.band
     worker = COPIES_GOT * stage.shared + answers + stage.block
-    base = calibration.base_bytes + (LEADING_BYTES if apart else 0.0)
+    base = calibration.base_bytes + stage.loaded
     serial = replace(stage, passes=stage.passes * 0.0)
-    fixed = FIXED_CALLS / rates.calls
+    fixed = stage.fixed / rates.calls
     return StageCost(
         name=stage.name,
         seconds=slower * stage.seconds(rates, useful) + fixed,
         passes=stage.n_passes,
-        bytes=base + larger * (lead if apart else local),
-        worker_bytes=calibration.base_bytes + larger * worker,
+        bytes=base + (LEADING_BYTES + larger * lead if apart else larger * local),
+        worker_bytes=base + larger * worker,
         sent_bytes=(stage.shared * workers + stage.sent(blocks)) * stage.n_passes,
         serial_seconds=slower * serial.seconds(rates, useful) + fixed,
     )

@@ -7,14 +7,12 @@ from sugartag.costs.size import Size
 from sugartag.costs.sugar_plus_room import Grown, Room, kept_owners, kept_room, stage_with
 from sugartag.costs.sugar_plus_shape import (
     Shape,
-    distinct_owners,
     held_of_rows,
     own_tags,
     sampled_cells,
     through_bytes,
 )
 from sugartag.costs.sugar_plus_work import (
-    FOUND_BYTES,
     alike_work,
     belief_work,
     dense_work,
@@ -25,6 +23,7 @@ from sugartag.costs.sugar_plus_work import (
     owners_work,
     reading_work,
     scoring_work,
+    slips_work,
     through_work,
     word_work,
 )
@@ -43,13 +42,15 @@ SAMPLE_HELD, BELIEF_HELD, LAST_HELD = 13.0, 32.0, 52.0
 comes on top while a belief is learned from content, and while the last and the threshold are."""
 SAMPLE_BYTES = 28.0
 """Of each cell of a block of the sample, while what look-alikes say is added to the rest."""
-HABIT_WRITTEN, WEIGHT_WRITTEN = 4_000.0, 90.0
+HABIT_WRITTEN, WEIGHT_WRITTEN = 5_000.0, 100.0
 """Bytes that learning habits writes for each given tag, and for each pair of owner and tag and
 round of learning how common habits are."""
 HABIT_HELD, PAIR_HELD = 250.0, 200.0
 """Bytes that it holds for each given tag of the images at hand, and for each of these pairs."""
 ENTRY_BYTES = 200.0
 """Of each given tag of a block that is judged: a dozen or two numbers."""
+THRESHOLD_BYTES = 1_300.0
+"""That weighing evidence and finding the threshold is as long as writing, for each cell."""
 SCORED_ROWS = 1_024
 """Images of a block that is scored."""
 VERDICT_CALLS = 1_200
@@ -83,9 +84,10 @@ def judging_stage(
     products = min(owners, float(OWNERS_AT_ONCE)) * (shape.D + own_tags(size))
     return stage_with(
         "judging",
-        there + (habits if rounds > 1 else Grown()),
+        there + room.spare + (habits + room.spare if rounds > 1 else Grown()),
         passes=(work + owners_work(size, shape)) * rounds,
-        serial=(learning + belief_work(shape) * 2.0) * rounds,
+        # Two beliefs a round; how often tags are given by chance is learned in the first.
+        serial=(learning + belief_work(shape) * 2.0) * rounds + slips_work(shape) * 2.0,
         n_passes=rounds,
         held=known
         + SAMPLE_HELD * cells
@@ -112,7 +114,6 @@ def _images_block(size: Size, shape: Shape) -> float:
     return (
         block_features(size, shape)
         + shape.rows * (8.0 * shape.D + ENTRY_BYTES * entries)
-        + FOUND_BYTES * distinct_owners(size, shape.rows) * own_tags(size)
         + 8.0 * shape.D * PRODUCTS_AT_ONCE
         + 8.0 * size.owners
     )
@@ -130,15 +131,15 @@ def learning_stage(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
     cells = sampled_cells(shape)
     images, few = cells / shape.T, min(shape.step, ROWS_PER_BLOCK)
     judged = through_work(size, shape, images, ROWS_PER_BLOCK, made=1.0)
-    judged += alike_work(size, shape, images, ROWS_PER_BLOCK)
+    judged += alike_work(size, images, ROWS_PER_BLOCK)
     scored = scoring_work(size, shape, images, few, made=1.0)
-    there = room.fitted + room.trusted + room.thought + room.dense
+    there = room.fitted + room.trusted + room.thought + room.dense + room.spare
     held, block = _held_to_score(size, shape), float(ROWS_PER_BLOCK)
     return stage_with(
         "learning",
         there,
         passes=judged * rounds + scored,
-        serial=belief_work(shape) + Work(copied=cells * 8.0 * 20.0),
+        serial=belief_work(shape) + Work(copied=THRESHOLD_BYTES * cells),
         held=held + (SAMPLE_HELD + LAST_HELD) * cells,
         block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
         shared=held + (room.fitted + room.trusted).whole,

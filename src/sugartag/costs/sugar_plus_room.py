@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from sugartag.costs.size import OWN_TAGS, Size
-from sugartag.costs.sugar_plus_shape import Shape
-from sugartag.costs.work import Stage
+from sugartag.costs.sugar_plus_shape import Shape, words_each
+from sugartag.costs.work import LOOPS_BYTES, Stage
 from sugartag.engine.room import SMALL
 from sugartag.methods.sugar_plus import SugarPlus
-from sugartag.methods.sugar_plus.habits import RATES
+from sugartag.methods.sugar_plus.habit_odds import RATES
 from sugartag.methods.sugar_plus.kept_owners import OWNER_CELLS, SCRATCH_CELLS
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
 
@@ -59,6 +59,8 @@ class Room:
     """Tags as they were given."""
     trusted: Grown
     """How far each is trusted, where they are."""
+    words: Grown
+    """Title words of all images, while these are added up."""
     totals: Grown
     """Sums over the images of each owner."""
     products: Grown
@@ -71,6 +73,8 @@ class Room:
     """Of each given tag: what content says, its chance, how probably it is a habit."""
     habits: Grown
     """Of each owner and tag: uses, and what they say for a habit of each rate."""
+    spare: Grown
+    """Room that totals and habits leave empty: there is some for each given tag, not each pair."""
     dense: Grown
     """The dense columns of all images, where all workers see what one of them has kept."""
 
@@ -79,15 +83,19 @@ class Room:
         """Return what a fit makes room for; ``apart`` if workers are processes of their own."""
         n, given, owners, pairs = shape.n, size.given, float(size.owners), size.owner_tags
         place = bytes_of_a_place(size)
+        words, own_words = n * words_each(size, shape), owner_words(size, shape)
         return cls(
             given=Grown.of(4.0 * given, place * given, place * n),
             trusted=Grown.of(4.0 * given),
-            totals=Grown.of(4.0 * shape.D * owners, 8.0 * pairs, place * pairs, place * owners),
-            products=Grown.of(4.0 * shape.D * owners, 4.0 * pairs, 4.0 * owner_words(size, shape)),
+            words=Grown.of(4.0 * words, place * words, place * n) if words else Grown(),
+            totals=Grown.of(4.0 * shape.D * owners, 8.0 * pairs, place * pairs, place * owners)
+            + Grown.of(8.0 * own_words, place * own_words),
+            products=Grown.of(4.0 * shape.D * owners, 4.0 * pairs, 4.0 * own_words),
             described=_described(method, size, place),
             look_alikes=_look_alikes(method, size, place),
             thought=Grown.of(4.0 * given) * 3.0,
             habits=Grown.of(8.0 * len(RATES) * pairs, 8.0 * pairs, place * pairs, place * owners),
+            spare=Grown(0.0, (8.0 * (2.0 + len(RATES)) + 2.0 * place) * max(0.0, given - pairs)),
             dense=Grown() if apart else Grown.of(4.0 * n * shape.D),
         )
 
@@ -104,7 +112,8 @@ class Room:
 
 def stage_with(name: str, there: Grown, *, held: float, **parts: Any) -> Stage:
     """Return a stage during which some arrays are there that grow with the collection."""
-    return Stage(name, held=held + there.small, grown=there.large, **parts)
+    held += there.small
+    return Stage(name, loaded=LOOPS_BYTES, held=held, grown=there.large, **parts)
 
 
 def bytes_of_a_place(size: Size) -> float:
@@ -120,10 +129,9 @@ def owner_words(size: Size, shape: Shape) -> float:
 def kept_owners(size: Size, shape: Shape, *, apart: bool = False) -> float:
     """Return how many owners' sums are kept ready before a whole collection is scored.
 
-    Owners with one image are not among them. ``apart``, it is a few, in memory.
+    ``apart``, it is a few, in memory.
     """
-    several = min(float(size.owners), size.images / 2.0)
-    return min(several, (OWNER_CELLS if apart else SCRATCH_CELLS) / shape.T)
+    return min(float(size.owners), (OWNER_CELLS if apart else SCRATCH_CELLS) / shape.T)
 
 
 def kept_room(size: Size, shape: Shape) -> Grown:

@@ -11,21 +11,16 @@ from sugartag.costs.size import Size
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
-from sugartag.methods.sugar_plus.normal import BAND, DENSE_BAND, ENTRIES_AT_ONCE, OWNERS_AT_ONCE
+from sugartag.methods.sugar_plus.normal import DENSE_BAND, OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.ridge import ROWS_AT_ONCE
+from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
 
 HELD_PER_IMAGE = 16.0
 """Bytes that are in memory for each image all the time: its owner, and which one is remembered."""
-SLAB_CELLS, SLAB_BYTES = 1 << 18, 24.0
-"""Cells that are worked on in one go, about, so that they stay in a cache; and bytes of each: what
-is said as given, as fitted, and of the owner's images."""
 MADE_BYTES = 16.0
 """Of each owner and column, while the owner's sums are taken through the ridge."""
-WEIGHED_BYTES = 64.0
-"""Of each owner and tag whose effects are taken out: as they are, weighed, and turned."""
-BAND_BYTES, CUT_BYTES = 20.0, 12.0
-"""Of each product of a band of sparse columns, as it is made and as a matrix; and of each owner and
-tag that these are made of, cut off for the band."""
+ARRANGED_BYTES = 64.0
+"""Of each entry of sparse columns whose products are added: by row, by column, and weighed."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +107,13 @@ class Shape:
 
     @property
     def mixed(self) -> float:
-        """Bytes of the products of dense columns with all others."""
-        return 8.0 * self.D * (self.K + self.D + self.R)
+        """Bytes of the products of sparse columns and of other tags with dense columns."""
+        return 8.0 * self.D * (self.K + self.R)
+
+    @property
+    def upper(self) -> float:
+        """Products of sparse columns with themselves, half of them, and with other tags."""
+        return self.K * (self.K / 2.0 + self.R)
 
 
 def held_of_rows(size: Size, shape: Shape) -> float:
@@ -153,11 +153,16 @@ def distinct_owners(size: Size, images: float) -> float:
 def through_bytes(size: Size, shape: Shape, images: float, made: float = 1.0) -> float:
     """Return the bytes of images on their way through the ridge.
 
-    Their dense products are there for all of them, all else for those of a slab. ``made`` is the
+    Their dense products are there for all of them, all else for one at a time. ``made`` is the
     share of the images whose owners' sums are not kept.
     """
     owners = MADE_BYTES * distinct_owners(size, images * made) * shape.through
-    return 4.0 * images * shape.T + owners + SLAB_BYTES * max(SLAB_CELLS, shape.T)
+    return 4.0 * images * shape.T + owners
+
+
+def arranged_bytes(entries: float) -> float:
+    """Return the bytes of so many entries of sparse columns, as many at once as are arranged."""
+    return ARRANGED_BYTES * min(entries, float(ENTRIES_AT_ONCE))
 
 
 def solving_bytes(size: Size, shape: Shape) -> float:
@@ -165,14 +170,12 @@ def solving_bytes(size: Size, shape: Shape) -> float:
 
     Owners are taken out first; then there are the inverse, and the weights that come of it.
     """
-    owners = WEIGHED_BYTES * min(size.owner_tags, float(ENTRIES_AT_ONCE))
-    inverse = 8.0 * shape.M**2 + shape.ridge + 8.0 * min(ROWS_AT_ONCE, shape.M) * shape.T
-    return shape.sums + max(owners, inverse)
+    owners = arranged_bytes(size.owner_tags) + shape.mixed
+    return shape.sums + max(owners, 8.0 * shape.M**2 + shape.ridge)
 
 
 def band_bytes(size: Size, shape: Shape) -> float:
-    """Return what each thread takes that works on a band of the normal equations."""
+    """Return what each thread takes in solving: dense sums of owners, then rows of weights."""
     owners = min(float(size.owners), float(OWNERS_AT_ONCE))
-    dense = 8.0 * owners * (shape.D + DENSE_BAND) + 8.0 * min(DENSE_BAND, shape.D) * shape.T
-    cut = CUT_BYTES * min(size.owner_tags, float(ENTRIES_AT_ONCE))
-    return max(cut + BAND_BYTES * min(BAND, shape.K) * (shape.K + shape.R), dense)
+    rows = min(float(ROWS_AT_ONCE), shape.M)
+    return 8.0 * max(owners * (shape.D + DENSE_BAND), rows * shape.T)

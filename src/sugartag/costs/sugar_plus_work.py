@@ -3,6 +3,8 @@
 The letters are those of :mod:`sugartag.costs.sugar_plus_shape`.
 """
 
+from typing import NamedTuple
+
 from sugartag.costs.size import Size
 from sugartag.costs.sugar_plus_shape import (
     Shape,
@@ -14,11 +16,12 @@ from sugartag.costs.sugar_plus_shape import (
 from sugartag.costs.work import Work
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
+from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
 
-JUDGED_ARRAYS = 27
-"""Arrays of images x tags that judging an image writes."""
-SCORED_ARRAYS = 25
-"""Those that come on top where images are scored, a look-up for as many as it takes as long."""
+JUDGED_BYTES = 40.0
+"""That going through an image and a tag is as long as writing: one loop takes all small steps."""
+SCORED_BYTES = 60.0
+"""What comes on top where images are scored: the probability is looked up."""
 MADE_ARRAYS = 8
 """Arrays of owners x tags that taking owners through the ridge writes."""
 OWNED_BYTES = 60.0
@@ -27,19 +30,20 @@ HABIT_BYTES = 100.0
 """The same, where images are scored."""
 LIKENESS_BYTES = 40.0
 """That comparing an image with an anchor writes; an exponential is as long as most of it."""
-BELIEF_BYTES = 1_000.0
-"""That learning a belief writes for each cell of the sample: mostly searching and sorting them."""
-PAIR_BYTES, OWNER_PAIR_BYTES = 400.0, 80.0
-"""That looking up a weight takes, for each pair of a given tag and a column of its image, and of a
-tag and a column of an owner: those are more at once."""
-LOOKED_UP_BYTES = 12.0
-"""That a dense column takes for each given tag: its weights are copied, then multiplied."""
-FOUND_BYTES = 30.0
-"""That an owner's tags take, each, where those of an image are looked up among them."""
-MATE_BYTES, SHARED_BYTES = 400.0, 100.0
-"""That look-alikes take beside their looks: each pair of images, and each tag that both have."""
-LINK_COST = 150.0
-"""Multiply-adds that each tag of an image of the same owner is as long as."""
+BELIEF_BYTES, SLIP_BYTES = 700.0, 250.0
+"""That learning a belief is as long as writing for each cell of the sample: its step of evidence is
+looked for twice; and learning how often tags are given by chance, for which cells are sorted."""
+ENTRY_BYTES = 400.0
+"""That judging given tags writes for each tag and word, beside products."""
+PAIR_COST = 20.0
+"""Multiply-adds that looking up a weight is as long as, for a tag and a column of the same row."""
+PRODUCT_COST, MIXED_COST = 6.0, 2.0
+"""Those that a product of two sparse columns is as long as, and of a sparse and a dense one."""
+ARRANGED_BYTES = 300.0
+"""That arranging an entry of sparse columns by row and by column is as long as writing."""
+MATE_COST, LINK_COST = 60.0, 15.0
+"""Multiply-adds that look-alikes are as long as beside their looks: each pair of images, and each
+tag of the other image."""
 STEP_CALLS = 2_000.0
 """Small steps that judging some images takes, however few they are."""
 
@@ -88,7 +92,7 @@ def through_work(size: Size, shape: Shape, n: float, at_once: float, made: float
         Work(
             product32=2.0 * n * shape.D * shape.through,
             sparse=2.0 * n * shape.k * shape.through,
-            copied=4.0 * n * shape.T * JUDGED_ARRAYS + OWNED_BYTES * n * own_tags(size),
+            copied=n * (JUDGED_BYTES * shape.T + OWNED_BYTES * own_tags(size)),
             calls=STEP_CALLS * n / at_once,
         )
         + likeness_work(size, shape, n)
@@ -106,17 +110,10 @@ def owners_through(size: Size, shape: Shape, owners: float, tags: float) -> Work
     )
 
 
-def alike_work(size: Size, shape: Shape, n: float, at_once: float) -> Work:
+def alike_work(size: Size, n: float, at_once: float) -> Work:
     """Return what it takes to ask the other images of the owners of so many."""
-    pairs, each = n * size.fellows, size.tags_each
-    shared = pairs * shape.k**2 / max(own_tags(size), 1.0)
-    # Tags that are no columns are looked for among all those of the owner's images.
-    rare = pairs * each * max(each + words_each(size, shape) - shape.k, 0.0)
-    return Work(
-        copied=pairs * (8.0 * DIRECTIONS + MATE_BYTES) + SHARED_BYTES * (shared + rare),
-        sparse=LINK_COST * pairs * max(each, 1.0),
-        calls=STEP_CALLS * n / at_once,
-    )
+    mate = DIRECTIONS + MATE_COST + LINK_COST * size.tags_each
+    return Work(sparse=n * size.fellows * mate, calls=STEP_CALLS * n / at_once)
 
 
 def scoring_work(size: Size, shape: Shape, n: float, at_once: float, made: float) -> Work:
@@ -125,23 +122,41 @@ def scoring_work(size: Size, shape: Shape, n: float, at_once: float, made: float
     habits = HABIT_BYTES * n * own_tags(size) + 8.0 * n / at_once * size.owners
     return (
         through_work(size, shape, n, at_once, made)
-        + alike_work(size, shape, n, at_once)
-        + Work(copied=4.0 * n * shape.T * SCORED_ARRAYS + habits)
+        + alike_work(size, n, at_once)
+        + Work(copied=SCORED_BYTES * n * shape.T + habits)
     )
+
+
+class ColumnsWork(NamedTuple):
+    """What products of sparse columns take."""
+
+    among: Work
+    """With each other and with tags that are no columns."""
+    mixed: float
+    """Multiply-adds with dense columns."""
+
+
+def columns_work(shape: Shape, entries: float, each: float) -> ColumnsWork:
+    """Return what it takes to add products of so many entries, so many of an image or owner."""
+    runs = max(1.0, entries / ENTRIES_AT_ONCE)
+    among = Work(
+        sparse=PRODUCT_COST * entries * each / 2.0,
+        copied=ARRANGED_BYTES * entries + runs * 24.0 * shape.upper,
+    )
+    return ColumnsWork(among, MIXED_COST * entries * shape.D)
 
 
 def given_work(size: Size, shape: Shape) -> Work:
     """Return what it takes to judge the given tags of all images, their dense columns there."""
     entries = size.given + shape.n * words_each(size, shape)
-    found = FOUND_BYTES * distinct_owners(size, shape.rows) * own_tags(size)
     return Work(
-        # Of a symmetric matrix, in four slabs, a little more than half.
-        product32=1.25 * shape.n * shape.D**2,
-        copied=shape.D * (20.0 * shape.n + LOOKED_UP_BYTES * entries)
-        + PAIR_BYTES * entries * shape.k
+        # Half of the products, as the matrix is symmetric.
+        product32=shape.n * shape.D**2,
+        # Tags are looked up as they were given, and as they were fitted.
+        sparse=shape.D * (shape.n + entries) + 2.0 * PAIR_COST * entries * shape.k,
         # How many images each owner has is written down anew for every block.
-        + shape.blocks * (found + 8.0 * size.owners),
-        calls=300.0 * shape.blocks,
+        copied=20.0 * shape.n * shape.D + ENTRY_BYTES * entries + 8.0 * shape.blocks * size.owners,
+        calls=STEP_CALLS * shape.blocks,
     )
 
 
@@ -150,13 +165,17 @@ def owners_work(size: Size, shape: Shape) -> Work:
     owners, entries = float(size.owners), size.owner_tags
     return Work(
         product32=2.0 * owners * shape.D**2,
-        sparse=entries * shape.D,
-        copied=shape.D * (20.0 * owners + LOOKED_UP_BYTES * entries)
-        + OWNER_PAIR_BYTES * entries * own_tags(size),
-        calls=300.0 * owners / OWNERS_AT_ONCE,
+        sparse=2.0 * entries * shape.D + PAIR_COST * entries * own_tags(size),
+        copied=20.0 * owners * shape.D + ENTRY_BYTES * entries,
+        calls=STEP_CALLS * owners / OWNERS_AT_ONCE,
     )
 
 
 def belief_work(shape: Shape) -> Work:
     """Learn one belief from the sample."""
-    return Work(copied=BELIEF_BYTES * sampled_cells(shape), calls=30.0 * shape.T)
+    return Work(copied=BELIEF_BYTES * sampled_cells(shape))
+
+
+def slips_work(shape: Shape) -> Work:
+    """Learn once from the sample how often tags are given by chance."""
+    return Work(copied=SLIP_BYTES * sampled_cells(shape))

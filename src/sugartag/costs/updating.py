@@ -18,13 +18,19 @@ from sugartag.costs.estimate import USUAL_ROWS
 from sugartag.costs.limits import Demand
 from sugartag.costs.size import Size, size_of
 from sugartag.costs.sugar_plus_room import Room
-from sugartag.costs.sugar_plus_shape import Shape, band_bytes, solving_bytes, through_bytes
+from sugartag.costs.sugar_plus_shape import (
+    Shape,
+    arranged_bytes,
+    band_bytes,
+    solving_bytes,
+    through_bytes,
+)
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MIN_USES
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.model_folder import Model
 
-BASE_BYTES = 60e6
+BASE_BYTES = 110e6
 """Of a process that has loaded what an update needs: less than what a fit does."""
 APART_BYTES = 24e6
 """What comes on top where workers are processes of their own."""
@@ -157,8 +163,9 @@ class Update(Demand):
     def _block(self, rows: int) -> float:
         """Return what a worker takes for its block: to judge some of it, or to add it up."""
         shape, images = self.shape, min(rows, self.added.images)
-        answer = 12.0 * min(images * shape.k**2, shape.K**2) + shape.mixed
-        adding = images * (self.added.features * 12.0 + shape.D * 16.0) + 3.0 * answer
+        answer = shape.mixed + 8.0 * shape.D**2
+        entries = arranged_bytes(images * (self.added.tags_each + self.added.words_each))
+        adding = images * (self.added.features * 12.0 + shape.D * 16.0) + entries + 3.0 * answer
         step = min(shape.step, images)
         judging = JUDGED_BYTES * step * shape.T + through_bytes(self.whole, shape, step)
         return max(judging, adding)

@@ -61,6 +61,10 @@ class Work:
 
 FIXED_CALLS = 20_000.0
 """Small steps that any stage takes, however small: threads are started, files are opened."""
+LOADING_CALLS = 1_300_000.0
+"""Small steps that loading compiled loops is as long as, where a process first needs them."""
+LOOPS_BYTES = 30e6
+"""Of compiled loops, and of what has loaded them."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,12 @@ class Stage:
     """Done by the process that leads, in parts on all its cores."""
     serial: Work = field(default_factory=Work)
     """Done by one process between the passes, or while the results of blocks come in."""
+    fixed: float = FIXED_CALLS
+    """Small steps that it takes however small the collection is; no calibration changes them."""
     n_passes: int = 0
     """Times that all images are read."""
+    loaded: float = 0.0
+    """Bytes of compiled loops, in every process."""
     held: float = 0.0
     """Bytes that the process which leads holds meanwhile."""
     grown: float = 0.0

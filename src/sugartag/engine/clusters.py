@@ -13,7 +13,7 @@ from sugartag._extras import optional
 from sugartag.errors import EngineError
 
 SECONDS_TO_CONNECT = 10.0
-SAME_VERSION = ("python", "sugartag", "dask", "distributed", "numpy", "scipy")
+SAME_VERSION = ("python", "sugartag", "dask", "distributed", "numpy", "scipy", "numba")
 
 
 def distributed_package() -> ModuleType:
@@ -109,7 +109,7 @@ def _wait_for_worker(client: Any, address: str, timeout: float) -> None:
 
 def _check_versions(client: Any) -> None:
     """Raise if the scheduler or a worker runs other versions of what decides the result."""
-    found = client.get_versions(packages=["sugartag", "scipy"])
+    found = client.get_versions(packages=["sugartag", "scipy", "numba"])
     ours = _shortened(found["client"]["packages"])
     others = {"the scheduler": found["scheduler"]}
     others |= {f"worker {address}": there for address, there in found["workers"].items()}

@@ -21,19 +21,6 @@ def entries_between(start: IntArray, stop: IntArray) -> tuple[IntArray, IntArray
     return case, np.arange(len(case)) - (np.cumsum(counts) - counts - start)[case]
 
 
-def alternating(first: SparseRows, second: SparseRows) -> SparseRows:
-    """Return the rows of two matrices in turn: the first of each, the second of each, ..."""
-    counts = np.stack([np.diff(first.indptr), np.diff(second.indptr)], axis=1).ravel()
-    start = np.concatenate([[0], np.cumsum(counts)]).astype(first.indptr.dtype)
-    data = np.empty(start[-1], dtype=first.dtype)
-    indices = np.empty(start[-1], dtype=first.indices.dtype)
-    for matrix, offset in ((first, 0), (second, 1)):
-        shift = start[offset:-1:2] - matrix.indptr[:-1]
-        place = np.arange(matrix.nnz) + np.repeat(shift, np.diff(matrix.indptr))
-        data[place], indices[place] = matrix.data, matrix.indices
-    return sparse.csr_array((data, indices, start), shape=(len(counts), first.shape[1]))
-
-
 def damped_unit_rows(counts: SparseRows) -> SparseRows:
     """Scale each row of counts, dampened by a logarithm, to Euclidean length 1."""
     damped = counts.astype(np.float64)

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
-VERSIONS = ("sugartag", "numpy", "scipy")
+VERSIONS = ("sugartag", "numpy", "scipy", "numba")
 """Packages that decide the last bits of a result."""
 DECIDING = {".py", ".json", ".toml", ".gz"}
 """Endings of the package's files that a result can depend on: code, constants, the taxonomy."""

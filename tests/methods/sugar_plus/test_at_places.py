@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sugartag.methods.sugar_plus import at_places as module
 from sugartag.methods.sugar_plus.at_places import (
     dense_products,
     inner_products,
@@ -27,9 +26,7 @@ def rng():
     return np.random.default_rng(5)
 
 
-@pytest.mark.parametrize("at_once", [1, 50, 1 << 15])
-def test_sparse_rows_are_multiplied_at_the_places_asked_for(rng, at_once, monkeypatch):
-    monkeypatch.setattr(module, "NUMBERS_AT_ONCE", at_once)
+def test_sparse_rows_are_multiplied_at_the_places_asked_for(rng):
     places, columns = some_of(rng, (N_ROWS, N_PLACES)), some_of(rng, (N_ROWS, N_COLUMNS))
     matrix = rng.normal(size=(N_COLUMNS + 3, N_PLACES + 2)).astype(np.float32)
     other = rng.normal(size=columns.nnz).astype(np.float32)
@@ -43,13 +40,12 @@ def test_sparse_rows_are_multiplied_at_the_places_asked_for(rng, at_once, monkey
         np.testing.assert_allclose(found[number], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("at_once", [1, 64, 1 << 10])
-def test_dense_rows_are_multiplied_at_the_places_asked_for(rng, at_once):
+def test_dense_rows_are_multiplied_at_the_places_asked_for(rng):
     places = some_of(rng, (N_ROWS, N_PLACES))
     rows = rng.normal(size=(N_ROWS, 9)).astype(np.float32)
     turned = rng.normal(size=(N_PLACES, 9)).astype(np.float32)
 
-    found = dense_products(places, rows, turned, at_once=at_once)
+    found = dense_products(places, rows, turned)
 
     np.testing.assert_allclose(found, (rows @ turned.T)[places.nonzero()], atol=1e-5)
 
@@ -61,14 +57,14 @@ def test_rows_that_have_nothing_or_ask_for_nothing_have_no_products():
 
     assert sparse_products(nothing, one, one.data[None], matrix).shape == (1, 0)
     assert sparse_products(one, nothing, nothing.data[None], matrix).tolist() == [[0.0] * 3]
-    assert dense_products(nothing, matrix[:3], matrix, at_once=8).shape == (0,)
+    assert dense_products(nothing, matrix[:3], matrix).shape == (0,)
 
 
 def test_rows_are_multiplied_with_those_of_another_matrix(rng):
-    left, right = rng.normal(size=(20, 6)), rng.normal(size=(4, 6))
+    left, right = (rng.normal(size=(count, 6)).astype(np.float32) for count in (20, 4))
     row = rng.integers(4, size=20)
 
-    found = inner_products(left, right, row, at_once=7)
+    found = inner_products(left, right, row)
 
     np.testing.assert_allclose(found, (left * right[row]).sum(axis=1), atol=1e-6)
 
@@ -96,3 +92,19 @@ def test_a_matrix_without_rows_stores_nothing(rng):
 
     assert len(there) == places.nnz
     assert not there.any()
+
+
+def test_places_may_come_as_large_numbers_and_arrays_that_cannot_be_written_to(rng):
+    places, columns = some_of(rng, (N_ROWS, N_PLACES)), some_of(rng, (N_ROWS, N_COLUMNS))
+    matrix = rng.normal(size=(N_COLUMNS, N_PLACES)).astype(np.float32)
+    expected = sparse_products(places, columns, columns.data[None], matrix)
+    large = places.copy()
+    large.indptr, large.indices = (
+        part.astype(np.int64) for part in (places.indptr, places.indices)
+    )
+    for part in (large.indptr, large.indices, matrix):
+        part.flags.writeable = False
+
+    found = sparse_products(large, columns, columns.data[None], matrix)
+
+    np.testing.assert_array_equal(found, expected)

@@ -9,6 +9,7 @@ from sugartag.methods.sugar_plus.belief import (
     SUREST_BELIEF,
     USUAL_RECALL,
     Belief,
+    _in_steps,
     belief_curve,
     estimated_recall,
     learned_belief,
@@ -258,3 +259,56 @@ def test_where_every_image_has_every_tag_nothing_fails():
 
     assert np.isfinite(found.belongs).all()
     assert found.prior(evidence.copy()).min() > 0.5
+
+
+@pytest.mark.parametrize("n_edges", [1, 2, 7, 400])
+def test_cells_are_summed_by_the_step_of_their_evidence(n_edges):
+    rng = np.random.default_rng(9)
+    # Some cells are just where an edge is.
+    evidence = rng.integers(-50, 50, (30, 11)).astype(np.float32)
+    edges = np.unique(rng.integers(-40, 40, n_edges).astype(float))
+    given, honest = rng.random(evidence.shape) < 0.3, rng.random(evidence.shape).astype(np.float32)
+    slips = rng.random(11)
+
+    found = _in_steps(edges, evidence, given, honest, slips)
+
+    place = np.searchsorted(edges, evidence)
+    cells = np.ones(evidence.shape), given * honest, np.ones((30, 1)) * slips, evidence
+    for sums, cell in zip(found, cells, strict=True):
+        expected = np.bincount(place.ravel(), cell.ravel(), minlength=len(edges) + 1)
+        np.testing.assert_allclose(sums, expected, rtol=1e-12)
+
+
+def test_slips_are_counted_below_the_median_of_images_without_the_tag():
+    rng = np.random.default_rng(10)
+    evidence, honest = rng.standard_normal((2, 41, 6)).astype(np.float32)
+    given = rng.random(evidence.shape) < 0.4
+    given[:, 0], given[:, 1] = True, False
+
+    found = slip_rates(evidence, given, honest, np.ones(6))
+
+    uses, low = np.zeros(6), np.zeros(6)
+    for tag in range(6):
+        has = given[:, tag]
+        uses[tag] = honest[has, tag].sum()
+        if 0 < has.sum() < len(has):
+            below = evidence[has, tag] < np.median(evidence[~has, tag])
+            low[tag] = honest[has, tag][below].sum()
+    pooled, every = 2 * low.sum() / max(uses.sum(), 1.0), given.sum(axis=0)
+    slipped = np.minimum((2 * low + POOLED_USES * pooled) / (uses + POOLED_USES), 1.0)
+    no_habit = (uses + POOLED_USES * uses.sum() / every.sum()) / (every + POOLED_USES)
+    np.testing.assert_allclose(found, np.maximum(slipped * no_habit, LEAST), rtol=1e-5)
+
+
+def test_the_curve_rises_as_the_least_squares_of_all_rising_ones():
+    people = PlantedPeople(3)
+    slips = np.full(people.given.shape[1], 0.02)
+
+    points, level = belief_curve(
+        people.evidence, people.given, trusting(people.given), slips, RECALL
+    )
+
+    # Each level is the mean of what it stands for, so that the mean over all cells is kept.
+    place = np.argmin(np.abs(people.evidence.ravel()[:, None] - points), axis=1)
+    expected = (people.given.mean() - 0.02) / (RECALL - 0.02)
+    assert level[place].mean() == pytest.approx(expected, abs=0.02)

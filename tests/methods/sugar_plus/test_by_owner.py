@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from sugartag.methods.sugar_plus.by_owner import ByOwner
-from sugartag.methods.sugar_plus.sums import sums_by_owner
+from sugartag.methods.sugar_plus.owner_sums import sums_by_owner
 
 N_OWNERS = 9
 

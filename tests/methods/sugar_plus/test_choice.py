@@ -8,6 +8,7 @@ from methods.sugar_plus.literal import PLAN, evidence_of
 from planted import without_features
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection
+from sugartag.engine import LocalEngine
 from sugartag.engine.base import row_blocks
 from sugartag.methods.sugar_plus import choice as module
 from sugartag.methods.sugar_plus.choice import (
@@ -19,6 +20,7 @@ from sugartag.methods.sugar_plus.choice import (
     Fixed,
     Trial,
     choose,
+    inverse_columns,
     mean_precision,
     penalties,
 )
@@ -29,6 +31,10 @@ OPEN = Fixed(None, None, None)
 def drawn(collection, engine, variance=0.3, seed=0):
     rng = np.random.default_rng(seed)
     return Trial.drawn(collection, evidence_of(collection), variance, engine=engine, rng=rng)
+
+
+def columns_of(fold):
+    return np.hstack([fold.known.toarray(), fold.dense])
 
 
 def test_mean_precision_is_that_of_the_ranking():
@@ -46,7 +52,7 @@ def test_no_owner_has_images_on_both_sides_of_a_trial(odd, engine, seed, images,
 
     trial = drawn(odd, engine, seed=seed)
 
-    assert len(trial.fold) == len(trial.known) == len(trial.looks) == min(images, odd.n_images)
+    assert len(trial.fold) == trial.known.shape[0] == len(trial.looks) == min(images, odd.n_images)
     assert trial.n_folds == (FOLDS if images > odd.n_images else 1)
     for number in range(trial.n_folds):
         held = trial.fold == number
@@ -86,7 +92,7 @@ def test_the_gram_of_a_trial_is_that_of_the_images_that_are_not_held_out(odd, en
 
     apart = np.square(trial.looks.astype(float)[:, None] - evidence.anchors).sum(axis=2)
     likeness = np.exp(-apart / (0.9 * evidence.median) ** 2)
-    columns = np.hstack([trial.known, likeness, trial.taste])
+    columns = np.hstack([trial.known.toarray(), likeness, trial.taste])
     for number, fold in enumerate(found.folds):
         held = trial.fold == number
         mean = columns[~held].mean(axis=0)
@@ -94,7 +100,7 @@ def test_the_gram_of_a_trial_is_that_of_the_images_that_are_not_held_out(odd, en
         covariance = np.eye(len(owner)) + variance * (owner[:, None] == owner)
         expected = fitted.T @ np.linalg.solve(covariance, fitted)
         np.testing.assert_allclose(fold.gram, expected, rtol=1e-5, atol=1e-4)
-        np.testing.assert_allclose(fold.columns, columns[held] - mean, atol=1e-5)
+        np.testing.assert_allclose(columns_of(fold), columns[held], atol=1e-5)
 
 
 def test_the_precision_of_a_trial_is_that_of_regressions_on_its_other_images(odd, engine):
@@ -103,13 +109,14 @@ def test_the_precision_of_a_trial_is_that_of_regressions_on_its_other_images(odd
     penalty = penalties(trial.evidence, trial.known.shape[1], 20.0, 0.3)
     expected = []
     for fold in at_width.folds:
-        scores = np.empty((fold.held.sum(), trial.n_tags))
+        columns = columns_of(fold)
+        scores = np.empty((len(columns), trial.n_tags))
         for tag in range(trial.n_tags):
             kept = np.arange(len(penalty)) != tag
             gram = fold.gram[np.ix_(kept, kept)] + np.diag(penalty[kept])
             weights = np.linalg.solve(gram, fold.gram[kept, tag])
-            scores[:, tag] = fold.columns[:, kept] @ weights
-        given = trial.known[fold.held][:, : trial.n_tags] > 0
+            scores[:, tag] = columns[:, kept] @ weights
+        given = columns[:, : trial.n_tags] > 0
         expected.append(mean_precision(scores, given))
 
     found = at_width.precision(20.0, 0.3)
@@ -123,9 +130,29 @@ def test_a_trial_does_not_depend_on_the_cut_into_blocks(odd, engine, monkeypatch
 
     found = drawn(odd, engine)
 
-    np.testing.assert_array_equal(found.known, expected.known)
+    np.testing.assert_array_equal(found.known.toarray(), expected.known.toarray())
     np.testing.assert_array_equal(found.fold, expected.fold)
     np.testing.assert_allclose(found.looks, expected.looks, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 256, 300, 700])
+def test_columns_of_the_inverse_are_those_of_the_whole(n, rng):
+    factor, penalty = rng.normal(size=(n, 40)), rng.uniform(1.0, 9.0, n)
+    gram, some = factor @ factor.T, np.unique([0, n // 3, n - 1])
+
+    found = inverse_columns(gram, penalty, some)
+
+    expected = np.linalg.inv(gram + np.diag(penalty))[:, some]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_there_are_no_columns_of_the_inverse_where_a_length_is_negative():
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse_columns(np.diag([1.0, -2.0]), np.ones(2), np.array([0]))
+
+
+def test_a_choice_does_not_depend_on_the_threads(odd, engine):
+    assert chosen(OPEN, odd, LocalEngine(workers=3)) == chosen(OPEN, odd, engine)
 
 
 def test_columns_are_penalised_by_their_kind(evidence):

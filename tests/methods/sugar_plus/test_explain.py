@@ -13,7 +13,7 @@ from sugartag.engine import LocalEngine
 from sugartag.methods.base import Explanations, Kind
 from sugartag.methods.sugar_plus import FittedSugarPlus, SugarPlus, explain, learning
 from sugartag.methods.sugar_plus.explain import Explainer
-from sugartag.methods.sugar_plus.look_alikes import OVERLAP, SHRINKAGE
+from sugartag.methods.sugar_plus.voting import OVERLAP, SHRINKAGE
 
 
 def fit(collection: Collection, **settings: object) -> FittedSugarPlus:

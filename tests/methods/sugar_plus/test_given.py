@@ -43,7 +43,6 @@ def test_tags_that_were_fitted_as_given_are_judged_the_same_way(odd, evidence):
 
 def test_neither_blocks_nor_steps_nor_workers_make_a_difference(odd, ridge, trusted, monkeypatch):
     expected = judged(odd, ridge, trusted, odd.n_images)
-    monkeypatch.setattr(module, "PAIRS_AT_ONCE", 7)
     monkeypatch.setattr(module, "OWNERS_AT_ONCE", 3)
 
     found = judged(odd, ridge, trusted, 37, LocalEngine(workers=2))

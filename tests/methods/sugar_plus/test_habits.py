@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -5,15 +7,8 @@ from scipy import sparse
 from sugartag.collection.model import Rows
 from sugartag.methods.sugar_plus import habits as habits_module
 from sugartag.methods.sugar_plus.belief import Belief
-from sugartag.methods.sugar_plus.habits import (
-    CHANCES,
-    FIRST_WEIGHT,
-    RATES,
-    ROUNDS,
-    WEIGHTS,
-    Habits,
-    Manners,
-)
+from sugartag.methods.sugar_plus.habit_odds import CHANCES, RATES
+from sugartag.methods.sugar_plus.habits import FIRST_WEIGHT, ROUNDS, WEIGHTS, Habits, Manners
 
 N_OWNERS, N_TAGS = 9, 7
 
@@ -228,7 +223,7 @@ def test_neither_the_order_of_images_nor_steps_make_a_difference(world, monkeypa
     np.testing.assert_array_equal(found.uses.toarray(), expected.uses.toarray())
     np.testing.assert_allclose(found.gain, expected.gain, rtol=1e-12)
     again = sparse.csr_array((stamp, world.stored.indices, world.stored.indptr))[order]
-    np.testing.assert_allclose(found.stamps_on(stored, owner), again.data, rtol=1e-6)
+    np.testing.assert_allclose(found.stamps_on(stored, owner, threads=2), again.data, rtol=1e-6)
 
 
 def test_without_habits_hardly_any_are_found():
@@ -248,3 +243,25 @@ def test_owners_of_one_image_each_teach_nothing(tagged):
     np.testing.assert_allclose(habits.weight, WEIGHTS[0])
     assert np.isfinite(habits.stamps_on(chance, np.arange(6))).all()
     assert habits.images.tolist() == [1.0] * 6
+
+
+def test_parts_that_do_not_fit_together_are_refused(world):
+    habits = world.habits()
+
+    for wrong in (
+        {"gain": habits.gain[:-1]},
+        {"gain": habits.gain[:, :-1].copy()},
+        {"images": habits.images[:-1]},
+        {"weight": habits.weight[:-1]},
+    ):
+        with pytest.raises(ValueError, match="do not fit together"):
+            replace(habits, **wrong)
+
+
+def test_images_are_not_counted_for_tags_that_are_not_there(world):
+    habits = world.habits()
+    uses = habits.uses.copy()
+    uses.indices[3] = N_TAGS + 5
+
+    with pytest.raises(ValueError, match="indices must be"):
+        replace(habits, uses=uses).with_images(world.stored, world.owner)

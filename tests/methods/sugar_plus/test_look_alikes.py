@@ -8,11 +8,10 @@ from planted import OF_NOBODY, OF_ONE_IMAGE, UNTAGGED, as_new, without_features
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import row_blocks
-from sugartag.methods.sugar_plus import look_alikes as module
 from sugartag.methods.sugar_plus.learning import tags_as_given
-from sugartag.methods.sugar_plus.look_alikes import OVERLAP, SHRINKAGE
 from sugartag.methods.sugar_plus.remembered import find_look_alikes
 from sugartag.methods.sugar_plus.sums import add_up
+from sugartag.methods.sugar_plus.voting import OVERLAP, SHRINKAGE
 
 IMAGES = (UNTAGGED, OF_NOBODY, OF_ONE_IMAGE, 5, 10, 44, 200, 599)
 
@@ -137,16 +136,6 @@ def test_no_more_images_of_an_owner_are_kept_than_asked_for(odd, evidence):
     assert not none.judge(all_rows(odd), evidence).told.any()
 
 
-def test_pairs_are_compared_in_parts_as_at_once(odd, evidence, monkeypatch):
-    look_alikes, rows = found_in(odd, evidence), all_rows(odd)
-    expected = look_alikes.judge(rows, evidence).excess
-    monkeypatch.setattr(module, "PAIRS_AT_ONCE", 13)
-
-    found = look_alikes.judge(rows, evidence).excess
-
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
 def test_what_is_kept_does_not_depend_on_the_cut_into_blocks(odd, evidence, monkeypatch):
     expected = found_in(odd, evidence, most=4)
     monkeypatch.setattr(Collection, "blocks", lambda self: row_blocks(self.n_images, 37))
@@ -157,3 +146,22 @@ def test_what_is_kept_does_not_depend_on_the_cut_into_blocks(odd, evidence, monk
     np.testing.assert_array_equal(found.token, expected.token)
     np.testing.assert_array_equal(found.tags.toarray(), expected.tags.toarray())
     np.testing.assert_allclose(found.codes, expected.codes, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"start": np.array([0, 5, 10_000])},
+        {"start": np.array([0, 5, 4])},
+        {"codes": np.zeros((3, 2), dtype=np.float32)},
+        {"share": np.zeros(3)},
+        {"rarity": np.zeros(3)},
+    ],
+)
+def test_parts_of_a_model_that_do_not_fit_together_are_refused(odd, evidence, forged):
+    look_alikes = replace(found_in(odd, evidence), **forged)
+    first = all_rows(odd).at(np.arange(3))
+    nobody = replace(first, owner=np.zeros(3, dtype=np.int64))
+
+    with pytest.raises(ValueError, match="do not fit together"):
+        look_alikes.judge(nobody, evidence)

@@ -12,7 +12,7 @@ from planted import OF_NOBODY, OF_ONE_IMAGE, UNTAGGED, as_new
 from sugartag.engine import LocalEngine, room
 from sugartag.methods.sugar_plus import kept_owners
 from sugartag.methods.sugar_plus.learning import tags_as_given
-from sugartag.methods.sugar_plus.ridge import inverse_columns, inverse_of
+from sugartag.methods.sugar_plus.ridge import inverse_of
 from sugartag.methods.sugar_plus.sums import outside_of
 from sugartag.methods.sugar_plus.through import INTEREST_SHRINKAGE
 
@@ -143,8 +143,8 @@ def test_owners_whose_sums_are_kept_ready_are_judged_the_same(
     ridge.keep_owners(engine=LocalEngine(workers=2, scratch=tmp_path))
     found = ridge.judge(rows, trusted)
 
-    several = np.count_nonzero(ridge.owners.images > 1)
-    assert len(ridge.kept_owners.kept) == min(kept, several)
+    owners = np.count_nonzero(ridge.owners.images)
+    assert len(ridge.kept_owners.kept) == min(kept, owners)
     np.testing.assert_allclose(found.excess, expected.excess, atol=5e-6)
     np.testing.assert_allclose(found.interest, expected.interest, atol=5e-6)
 
@@ -170,21 +170,15 @@ def test_an_image_is_judged_alone_as_among_others(odd, evidence, trusted):
         np.testing.assert_allclose(alone.interest[0], together.interest[image], atol=5e-6)
 
 
-def test_an_inverse_is_one_and_leaves_the_matrix_alone(rng):
+def test_an_inverse_is_one(rng):
     columns = rng.normal(size=(30, 8))
     gram, penalty = columns.T @ columns, rng.random(8)
-    before = gram.copy()
 
-    found = inverse_of(gram, penalty)
+    found = inverse_of(gram.copy(), penalty)
 
     np.testing.assert_allclose(found @ (gram + np.diag(penalty)), np.eye(8), atol=1e-10)
-    some = np.array([5, 0, 7])
-    np.testing.assert_allclose(inverse_columns(gram, penalty, some), found[:, some], atol=1e-12)
-    np.testing.assert_array_equal(gram, before)
 
 
 def test_a_matrix_that_has_no_inverse_is_refused():
     with pytest.raises(ValueError, match="negative in length"):
         inverse_of(np.diag([1.0, -2.0]), np.ones(2))
-    with pytest.raises(ValueError, match="negative in length"):
-        inverse_columns(np.diag([1.0, -2.0]), np.ones(2), np.array([0]))

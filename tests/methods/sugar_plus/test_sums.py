@@ -18,9 +18,12 @@ from planted import resharded
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import row_blocks
-from sugartag.methods.sugar_plus import normal
+from sugartag.linalg import symmetric
+from sugartag.methods.sugar_plus import normal, sparse_columns
+from sugartag.methods.sugar_plus.learning import tags_as_given
 from sugartag.methods.sugar_plus.normal import normal_equations
-from sugartag.methods.sugar_plus.sums import add_sparse, add_up, outside_of
+from sugartag.methods.sugar_plus.sparse_columns import outside_of, runs
+from sugartag.methods.sugar_plus.sums import add_up
 
 
 def literal_parts(odd, evidence, trusted):
@@ -92,17 +95,23 @@ def test_sums_do_not_depend_on_the_number_of_workers(odd, evidence, trusted, mon
     np.testing.assert_array_equal(one.owners.dense, three.owners.dense)
 
 
-def test_sparse_parts_are_added_where_they_belong_and_nowhere_else(rng):
-    part = sparse.random_array((5, 7), density=0.4, format="csr", rng=rng)
-    total = rng.random((6, 9))
-    expected = total.copy()
-    expected[:5, :7] += part.toarray()
+def test_sums_of_the_same_images_otherwise_trusted_need_not_begin_anew(
+    odd, evidence, trusted, engine
+):
+    as_given = add_up(odd, evidence, tags_as_given(odd), engine=engine)
+    before = [part.copy() for part in (as_given.gram, as_given.owners.dense)]
+    expected = add_up(odd, evidence, trusted, engine=engine)
 
-    add_sparse(total, part)
+    found = add_up(odd, evidence, trusted, engine=engine, same=as_given)
 
-    np.testing.assert_allclose(total, expected, rtol=1e-15)
-    with pytest.raises(ValueError, match="one after the other"):
-        add_sparse(np.zeros((6, 9), order="F"), part)
+    for one, other in ((found, expected), (found.owners, expected.owners)):
+        for field in fields(one):
+            if field.name != "owners":
+                np.testing.assert_array_equal(
+                    dense(getattr(one, field.name)), dense(getattr(other, field.name))
+                )
+    np.testing.assert_array_equal(as_given.gram, before[0])
+    np.testing.assert_array_equal(as_given.owners.dense, before[1])
 
 
 def test_parts_that_are_added_before_they_come_in_give_the_same_sums(odd, evidence, trusted):
@@ -233,13 +242,15 @@ def literal_equations(sums, evidence, variance):
 @pytest.fixture
 def small_steps(monkeypatch):
     """Cut owners and columns into many steps and bands, none of which ends where another does."""
-    for name, size in (
-        ("ENTRIES_AT_ONCE", 300),
-        ("OWNERS_AT_ONCE", 4),
-        ("BAND", 8),
-        ("DENSE_BAND", 7),
+    for module, name, size in (
+        (sparse_columns, "ENTRIES_AT_ONCE", 300),
+        (sparse_columns, "BAND", 8),
+        (symmetric, "BAND", 9),
+        (normal, "BAND", 8),
+        (normal, "OWNERS_AT_ONCE", 4),
+        (normal, "DENSE_BAND", 7),
     ):
-        monkeypatch.setattr(normal, name, size)
+        monkeypatch.setattr(module, name, size)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -266,7 +277,7 @@ def test_normal_equations_made_in_many_bands_are_the_same_on_any_number_of_threa
 
     one, three = (normal_equations(sums, evidence, 0.4, threads=threads) for threads in (1, 3))
 
-    assert len(list(normal._runs(sums.owners.tags.indptr))) > 2
+    assert len(list(runs(sums.owners.tags.indptr))) > 2
     np.testing.assert_allclose(one.gram, gram, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(one.cross, cross, rtol=1e-10, atol=1e-10)
     np.testing.assert_array_equal(one.gram, three.gram)

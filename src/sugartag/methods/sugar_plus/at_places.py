@@ -1,68 +1,46 @@
-"""Products of rows with wide matrices, made only at the few places that are asked for.
-
-Rows that ask for about equally many places are taken together, the shorter ones filled up, so
-that a step is a few operations on arrays that stay in a processor's cache.
-"""
-
-from collections.abc import Iterator
+"""Products of rows with wide matrices, made only at the few places that are asked for."""
 
 import numpy as np
+from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
-from sugartag.engine.base import row_blocks
-from sugartag.linalg.sparse_rows import row_number_of_entries
-
-NUMBERS_AT_ONCE = 1 << 15
-"""Numbers of a matrix that are looked up in one step."""
+from sugartag.linalg.compiled import compiled, read_only
+from sugartag.linalg.entries import Entries
 
 
 def sparse_products(
     places: SparseRows, columns: SparseRows, values: FloatArray, matrix: FloatArray
 ) -> FloatArray:
-    """Return values x places: sparse rows times a matrix, at some of its columns; float32.
+    """Return values x places: sparse rows times a matrix, at some of its columns; float64.
 
     ``places`` says which columns, row by row. The rows are those of ``columns`` with other values,
-    in as many ways as ``values`` has rows. The matrix lies in memory row by row.
-
-    Its numbers are looked up one by one. That is as fast as going through whole rows of it even
-    for rows that ask for hundreds of places, as these lie close together.
+    in as many ways as ``values``, float32, has rows. The matrix lies in memory row by row.
     """
-    found = np.zeros((len(values), places.nnz), dtype=np.float32)
-    # One index for row and column at once is looked up in half the time of two.
-    numbers, width = matrix.reshape(-1), matrix.shape[1]
-    for rows, place, asked in _steps(places, NUMBERS_AT_ONCE, power=2):
-        entry, there = _filled_up(columns, rows)
-        left = np.where(there, values[:, entry], np.float32(0)).transpose(1, 0, 2)
-        start = columns.indices[entry].astype(np.int64) * width
-        wanted = places.indices[place][:, None, :]
-        products = np.zeros((len(rows), len(values), place.shape[1]), dtype=np.float32)
-        for part in row_blocks(entry.shape[1], max(1, NUMBERS_AT_ONCE // place.size)):
-            products += left[:, :, part] @ numbers.take(start[:, part, None] + wanted)
-        found[:, place[asked]] = products.transpose(1, 0, 2)[:, asked]
+    found = np.zeros((len(values), places.nnz))
+    entries = np.arange(columns.nnz), columns.indices, columns.indptr
+    turned = sparse.csr_array(sparse.csr_array(entries, shape=columns.shape).T)
+    wanted, by_column = (Entries.of(part, part.shape[1]) for part in (places, turned))
+    value = read_only(values.take(turned.data, axis=1))
+    _add_products(wanted, by_column, value, read_only(matrix), found)
     return found
 
 
-def dense_products(
-    places: SparseRows, rows: FloatArray, turned: FloatArray, *, at_once: int
-) -> FloatArray:
+def dense_products(places: SparseRows, rows: FloatArray, turned: FloatArray) -> FloatArray:
     """Return dense rows times a matrix, at some of its columns, which are the rows of ``turned``.
 
-    ``places`` says which, row by row; so many are worked on in one step. Float32.
+    ``places`` says which, row by row. All is float32.
     """
-    found = np.zeros(places.nnz, dtype=np.float32)
-    for some, place, asked in _steps(places, at_once):
-        products = turned.take(places.indices[place], axis=0) @ rows[some][:, :, None]
-        found[place[asked]] = products[asked][:, 0]
+    found = np.empty(places.nnz, dtype=np.float32)
+    wanted = Entries.of(places, places.shape[1])
+    _multiply_rows(wanted.start, wanted.column, read_only(rows), read_only(turned), found)
     return found
 
 
-def inner_products(
-    left: FloatArray, right: FloatArray, row: IntArray, *, at_once: int
-) -> FloatArray:
-    """Return the inner product of each row with a row of another matrix; float32."""
+def inner_products(left: FloatArray, right: FloatArray, row: IntArray) -> FloatArray:
+    """Return the inner product of each row with a row of another matrix; all is float32."""
     found = np.empty(len(left), dtype=np.float32)
-    for part in row_blocks(len(left), at_once):
-        found[part] = np.einsum("ij,ij->i", left[part], right.take(row[part], axis=0))
+    each, other = read_only(np.arange(len(left) + 1)), read_only(row.astype(np.int32))
+    _multiply_rows(each, other, read_only(left), read_only(right), found)
     return found
 
 
@@ -70,42 +48,69 @@ def stored_at(matrix: SparseRows, row: IntArray, places: SparseRows) -> tuple[In
     """Return where a matrix stores each of some places, and whether it does.
 
     Row i of ``places`` is about row ``row[i]`` of the matrix, which has nothing past its last.
-    Columns ascend within rows: each place is looked for by halving, all at the same time, so that
-    no more memory is needed than for the places.
+    Columns ascend within rows.
     """
-    ends = np.append(matrix.indptr, matrix.nnz)
-    whose = np.minimum(row, matrix.shape[0])
-    image, wanted = row_number_of_entries(places), places.indices
-    low, last = ends[whose][image], ends[whose + 1][image]
-    if not matrix.nnz:
-        return np.zeros(len(low), dtype=np.int64), np.zeros(len(low), dtype=np.bool_)
-    high = last
-    for _ in range(int(np.max(last - low, initial=0)).bit_length()):
-        middle = np.minimum((low + high) // 2, matrix.nnz - 1)
-        less = (middle < high) & (matrix.indices[middle] < wanted)
-        low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
-    there = low < last
-    there &= matrix.indices[np.minimum(low, matrix.nnz - 1)] == wanted
-    return np.where(there, low, 0), there
+    place = np.zeros(places.nnz, dtype=np.int64)
+    there = np.zeros(places.nnz, dtype=np.bool_)
+    # What is stored is not looked at, and would be converted as a whole.
+    start, column = read_only(matrix.indptr.astype(np.int64)), read_only(matrix.indices)
+    whose = read_only(row.astype(np.int64))
+    _look_for(Entries.of(places, places.shape[1]), start, column, whose, place, there)
+    return place, there
 
 
-def _steps(
-    places: SparseRows, most: int, power: int = 1
-) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-    """Yield rows of about as many entries each: their numbers, and where their entries are."""
-    counts = np.diff(places.indptr)
-    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    start = 0
-    while start < len(order):
-        stop = start + max(1, most // int(counts[order[start]]) ** power)
-        yield order[start:stop], *_filled_up(places, order[start:stop])
-        start = stop
+@compiled
+def _add_products(
+    wanted: Entries, turned: Entries, value: FloatArray, matrix: FloatArray, found: FloatArray
+) -> None:
+    """Add the products column by column: a row of the matrix stays at hand for all that need it.
+
+    ``turned`` has a row for each column, and a column for each row.
+    """
+    for column in range(len(turned.start) - 1):
+        numbers = matrix[column]
+        for entry in range(turned.start[column], turned.start[column + 1]):
+            row = turned.column[entry]
+            for way in range(len(value)):
+                for place in range(wanted.start[row], wanted.start[row + 1]):
+                    found[way, place] += value[way, entry] * numbers[wanted.column[place]]
 
 
-def _filled_up(matrix: SparseRows, rows: IntArray) -> tuple[IntArray, BoolArray]:
-    """Return where the entries of some rows are, and which of these places are no filling."""
-    first = matrix.indptr[rows][:, None]
-    counts = matrix.indptr[rows + 1][:, None] - first
-    within = np.arange(counts.max())
-    there = within < counts
-    return np.where(there, first + within, 0), there
+@compiled
+def _multiply_rows(
+    start: IntArray, wanted: IntArray, rows: FloatArray, others: FloatArray, found: FloatArray
+) -> None:
+    for row in range(len(start) - 1):
+        left = rows[row]
+        for place in range(start[row], start[row + 1]):
+            right = others[wanted[place]]
+            total = np.float32(0.0)
+            for number in range(len(left)):
+                total += left[number] * right[number]
+            found[place] = total
+
+
+@compiled
+def _look_for(
+    wanted: Entries,
+    start: IntArray,
+    column: IntArray,
+    whose: IntArray,
+    found: IntArray,
+    there: BoolArray,
+) -> None:
+    """Look for each place by halving."""
+    for row in range(len(wanted.start) - 1):
+        if whose[row] + 1 >= len(start):
+            continue
+        for place in range(wanted.start[row], wanted.start[row + 1]):
+            low, last = start[whose[row]], start[whose[row] + 1]
+            high = last
+            while low < high:
+                middle = (low + high) // 2
+                if column[middle] < wanted.column[place]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < last and column[low] == wanted.column[place]:
+                found[place], there[place] = low, True

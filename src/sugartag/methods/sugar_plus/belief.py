@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from sugartag._typing import BoolArray, FloatArray
+from sugartag.linalg.compiled import compiled
 
 BINS = 400
 """Steps of evidence, with equally many given tags in each."""
@@ -118,30 +120,17 @@ def belief_curve(
     evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray, recall: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return points of the rising function b = (y - s) / (r - s) of the evidence."""
-    from sklearn.isotonic import IsotonicRegression
-
     if not given.any():
         return np.zeros(1), np.full(1, LEAST)
     edges = np.unique(np.quantile(evidence[given], np.linspace(0, 1, BINS)))
-    place = np.searchsorted(edges, evidence.ravel())
-    size = len(edges) + 1
-    count = np.bincount(place, minlength=size).astype(np.float64)
-    filled = count > 0
-    y, s, middle = (
-        np.bincount(where, weights, minlength=size)[filled] / count[filled]
-        for where, weights in (
-            (place[given.ravel()], honest[given]),
-            (place, np.broadcast_to(slips, evidence.shape).ravel()),
-            (place, evidence.ravel()),
-        )
-    )
+    summed = _in_steps(edges, evidence, given, honest, slips.astype(np.float64))
+    count, *sums = summed[:, summed[0] > 0]
+    y, s, middle = sums / count
     wanted = (y - s) / np.maximum(recall - s, 0.05)
-    model = IsotonicRegression(y_min=0.0, y_max=1.0)
-    level = np.asarray(model.fit_transform(middle, wanted, sample_weight=count[filled]))
+    level = np.clip(isotonic_regression(wanted, weights=count).x, 0.0, 1.0)
     # A level stretch is what could not be told apart; its middle stands for it.
     stretch = np.concatenate([[0], np.cumsum(np.diff(level) > 0)])
-    weight = np.bincount(stretch, count[filled])
-    return np.bincount(stretch, count[filled] * middle) / weight, np.unique(level)
+    return np.bincount(stretch, count * middle) / np.bincount(stretch, count), np.unique(level)
 
 
 def estimated_recall(evidence: FloatArray, given: BoolArray, honest: FloatArray) -> float:
@@ -149,13 +138,36 @@ def estimated_recall(evidence: FloatArray, given: BoolArray, honest: FloatArray)
     if not given.any():
         return USUAL_RECALL
     edges = np.quantile(evidence[given], 1.0 - SURE_STEP * np.arange(1, SUREST_STEPS + 1))
-    step = np.searchsorted(-edges, -evidence.ravel())
-    tags: FloatArray = np.bincount(step, minlength=len(edges)).astype(np.float64)
-    hits: FloatArray = np.zeros(len(tags))
-    np.add.at(hits, step[given.ravel()], honest[given])
+    tags, hits, *_ = _in_steps(-edges, -evidence, given, honest, np.zeros(evidence.shape[1]))
     alike = slice(_as_sure_as_the_first(tags[: len(edges)], hits[: len(edges)]))
     found = (hits[alike].sum() + USUAL_RECALL * RECALL_CELLS) / (tags[alike].sum() + RECALL_CELLS)
     return float(np.clip(found, *RECALLS))
+
+
+@compiled
+def _in_steps(
+    edges: FloatArray, evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray
+) -> FloatArray:
+    """Return of each step of evidence: how many cells, honest uses, their slips, their evidence.
+
+    A step ends with its edge, and there is one edge at least; the last step is past all of them.
+    """
+    found = np.zeros((4, len(edges) + 1))
+    for row in range(evidence.shape[0]):
+        for tag in range(evidence.shape[1]):
+            step, left = 0, len(edges)
+            # By halving, and without a branch: which way to go cannot be foreseen.
+            while left > 1:
+                half = left // 2
+                step += half * (edges[step + half - 1] < evidence[row, tag])
+                left -= half
+            step += edges[step] < evidence[row, tag]
+            found[0, step] += 1.0
+            if given[row, tag]:
+                found[1, step] += honest[row, tag]
+            found[2, step] += slips[tag]
+            found[3, step] += evidence[row, tag]
+    return found
 
 
 def _as_sure_as_the_first(tags: FloatArray, hits: FloatArray) -> int:
@@ -177,16 +189,17 @@ def slip_rates(
     Slips fall where they may, so half of them lie below the median of the images that do not have
     the tag; of the uses that are right few do.
     """
-    n_tags = evidence.shape[1]
-    uses, low = np.zeros(n_tags), np.zeros(n_tags)
-    for tag in np.flatnonzero(given.any(axis=0)):
-        has = given[:, tag]
-        trust = honest[has, tag]
-        uses[tag] = trust.sum(dtype=np.float64)
-        if not has.all():
-            below = evidence[has, tag] < np.median(evidence[~has, tag])
-            low[tag] = trust[below].sum(dtype=np.float64)
     every = np.count_nonzero(given, axis=0)
+    without = len(given) - every
+    # Sorted, images that do not have a tag come before those that do.
+    others = np.where(given, np.float32(np.inf), evidence).T.copy()
+    others.sort(axis=1)
+    tag = np.arange(len(others))
+    middle = 0.5 * (others[tag, (without - 1) // 2] + others[tag, without // 2])
+    below = given & (evidence < np.where(without > 0, middle, -np.inf))
+    uses, low = (
+        np.where(some, honest, 0.0).sum(axis=0, dtype=np.float64) for some in (given, below)
+    )
     pooled = 2.0 * low.sum() / max(float(uses.sum()), 1.0)
     slipped = np.minimum((2.0 * low + POOLED_USES * pooled) / (uses + POOLED_USES), 1.0)
     usual = float(uses.sum()) / max(float(every.sum()), 1.0)

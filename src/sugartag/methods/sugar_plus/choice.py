@@ -5,6 +5,7 @@ best. Tags that an owner repeats from image to image cannot help there: only wha
 strangers can.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,15 +13,15 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine
+from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import chosen_columns
+from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence import (
     USUAL_WIDTH,
     Evidence,
     compared_features,
     likeness,
 )
-from sugartag.methods.sugar_plus.ridge import inverse_columns
 
 TAG_RIDGES = (20.0, 5.0, 80.0, 1.0, 300.0)
 ANCHOR_RIDGES = (0.3, 0.03, 3.0)
@@ -38,6 +39,8 @@ MEASURED_TAGS = 200
 """Tags whose prediction decides, at most: some of each frequency."""
 FEWEST_OWNERS = 10
 """With fewer, images are held out one by one."""
+ROWS_AT_ONCE = 256
+"""Rows of a triangular matrix that are solved in one step."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +87,28 @@ def choose(
     anchor_ridges = (fixed.anchor_ridge,) if fixed.anchor_ridge else ANCHOR_RIDGES
     if not len(evidence.anchors):
         widths, anchor_ridges = widths[:1], anchor_ridges[:1]
-    usual = trial.at(widths[0])
-    first = [usual.precision(ridge, anchor_ridges[0]) for ridge in tag_ridges]
+    one_each, threads = row_blocks(len(widths), 1), engine.threads
+    at_widths = run_parts(lambda one: trial.at(widths[int(one.start)]), one_each, threads)
+    first = _precisions([(at_widths[0], one, anchor_ridges[0]) for one in tag_ridges], threads)
     tag_ridge = tag_ridges[int(np.argmax(first))]
+    tried = [(at_width, tag_ridge, one) for at_width in at_widths for one in anchor_ridges]
+    # The first of them is the best of those before.
+    precisions = [max(first), *_precisions(tried[1:], threads)]
     found = [
-        Choice(width, tag_ridge, ridge, round(at_width.precision(tag_ridge, ridge), 6))
-        for width in widths
-        for at_width in (usual if width == widths[0] else trial.at(width),)
-        for ridge in anchor_ridges
+        Choice(at_width.width, tag_ridge, anchor_ridge, round(precision, 6))
+        for (at_width, _, anchor_ridge), precision in zip(tried, precisions, strict=True)
     ]
     return max(found, key=lambda choice: choice.precision)
+
+
+def _precisions(tried: Sequence[tuple["TrialAtWidth", float, float]], threads: int) -> list[float]:
+    """Return the precision at each width with its two ridges."""
+
+    def measure(one: slice) -> float:
+        at_width, tag_ridge, anchor_ridge = tried[int(one.start)]
+        return at_width.precision(tag_ridge, anchor_ridge)
+
+    return run_parts(measure, row_blocks(len(tried), 1), threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +118,8 @@ class Trial:
     evidence: Evidence
     n_tags: int
     """How many of the sparse columns are tags."""
-    known: FloatArray
-    """Images x sparse columns, the most used."""
+    known: SparseRows
+    """Images x sparse columns, the most used; float64."""
     looks: FloatArray
     """Images x features."""
     taste: FloatArray
@@ -146,7 +161,7 @@ class Trial:
         return cls(
             evidence,
             int(np.searchsorted(columns, len(evidence.predictor))),
-            chosen_columns(known, columns).toarray().astype(np.float64),
+            chosen_columns(known, columns).astype(np.float64),
             np.concatenate([part[1] for part in parts]),
             evidence.taste[np.minimum(collection.owner[images], len(evidence.taste) - 1)],
             np.unique(unit[images], return_inverse=True)[1],
@@ -157,36 +172,44 @@ class Trial:
 
     def at(self, width: float) -> "TrialAtWidth":
         """Return the sums of the images that are not held out, with a likeness of this width."""
-        parts = [self.known, self.taste]
+        parts = [self.taste, np.ones((len(self.taste), 1))]
         if len(self.evidence.anchors):
             sigma = width * self.evidence.median
-            parts.insert(1, likeness(self.looks, self.evidence.anchors, sigma))
-        columns = np.hstack(parts, dtype=np.float64)
-        folds = [self._without(columns, self.fold == number) for number in range(self.n_folds)]
-        return TrialAtWidth(self, tuple(folds))
+            parts.insert(0, likeness(self.looks, self.evidence.anchors, sigma))
+        near = np.hstack(parts, dtype=np.float64)
+        folds = [self._without(near, self.fold == number) for number in range(self.n_folds)]
+        return TrialAtWidth(self, width, tuple(folds))
 
-    def _without(self, columns: FloatArray, held: BoolArray) -> "Fold":
-        fitted, owner = columns[~held], self.owner[~held]
-        mean = fitted.mean(axis=0) if len(fitted) else np.zeros(columns.shape[1])
-        fitted -= mean
+    def _without(self, near: FloatArray, held: BoolArray) -> "Fold":
+        """Return the sums without some images; the last of the dense columns is 1."""
+        known, dense, owner = self.known[~held], near[~held], self.owner[~held]
         count = np.bincount(owner, minlength=1)
         whose = sparse.csr_array(
             (np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(len(count), len(owner))
         )
-        sums = whose @ fitted
         weight = self.owner_variance / (1.0 + self.owner_variance * count)
-        gram = fitted.T @ fitted - (sums.T * weight) @ sums
-        return Fold(held, gram, columns[held] - mean)
+        # What an owner's images have in common is taken off.
+        sums = whose @ known
+        among = known.T @ known - sums.T @ sparse.diags_array(weight) @ sums
+        weighed = dense - (weight[:, None] * (whose @ dense))[owner]
+        mixed = known.T @ weighed
+        gram = np.block([[among.toarray(), mixed], [mixed.T, dense.T @ weighed]])
+        # Columns are centred afterwards, by the products with the column of ones.
+        mean = np.concatenate([known.sum(axis=0), dense.sum(axis=0)]) / max(len(owner), 1)
+        gram -= np.outer(mean, gram[-1])
+        gram -= np.outer(gram[:, -1], mean)
+        return Fold(gram[:-1, :-1], self.known[held], near[held, :-1])
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
     """The regression without some images, its ridges still open."""
 
-    held: BoolArray
     gram: FloatArray
-    columns: FloatArray
-    """Of the images held out, centred like the others."""
+    known: SparseRows
+    """The sparse columns of the images held out."""
+    dense: FloatArray
+    """Their dense columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,23 +217,45 @@ class TrialAtWidth:
     """A trial with a likeness of one width."""
 
     trial: Trial
+    width: float
     folds: tuple[Fold, ...]
 
     def precision(self, tag_ridge: float, anchor_ridge: float) -> float:
         """Return the mean average precision of the tags of the images held out."""
-        trial, n = self.trial, self.trial.n_tags
+        n, n_known = self.trial.n_tags, int(self.trial.known.shape[1])
         if not n:
             return 0.0
-        penalty = penalties(trial.evidence, trial.known.shape[1], tag_ridge, anchor_ridge)
+        penalty = penalties(self.trial.evidence, n_known, tag_ridge, anchor_ridge)
         measured = np.unique(np.linspace(0, n - 1, min(MEASURED_TAGS, n)).astype(int))
+        place = np.arange(len(measured))
         found = []
         for fold in self.folds:
-            columns, place = inverse_columns(fold.gram, penalty, measured), np.arange(len(measured))
+            columns = inverse_columns(fold.gram, penalty, measured)
             weights = columns / -columns[measured, place]
             weights[measured, place] = 0.0
-            given = trial.known[fold.held][:, measured] > 0
-            found.append(mean_precision(fold.columns @ weights, given))
+            # Not centred: that would add the same to all scores of a tag.
+            scores = fold.known @ weights[:n_known] + fold.dense @ weights[n_known:]
+            given = chosen_columns(fold.known, measured).toarray() > 0
+            found.append(mean_precision(scores, given))
         return float(np.mean(found))
+
+
+def inverse_columns(gram: FloatArray, penalty: FloatArray, columns: IntArray) -> FloatArray:
+    """Return some columns of the inverse of a Gram matrix with a penalty on its diagonal.
+
+    With functions of NumPy alone: unlike those of SciPy, they let other threads work.
+    """
+    factor = np.linalg.cholesky(gram + np.diag(penalty))
+    found = np.zeros((len(gram), len(columns)))
+    found[columns, np.arange(len(columns))] = 1.0
+    bands = row_blocks(len(gram), ROWS_AT_ONCE)
+    for band in bands:
+        found[band] -= factor[band, : band.start] @ found[: band.start]
+        found[band] = np.linalg.solve(factor[band, band], found[band])
+    for band in reversed(bands):
+        found[band] -= factor[band.stop :, band].T @ found[band.stop :]
+        found[band] = np.linalg.solve(factor[band, band].T, found[band])
+    return found
 
 
 def read_sample(

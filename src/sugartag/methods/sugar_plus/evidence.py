@@ -9,10 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.anchors.clusters import k_means_centres, sampled_features
@@ -21,6 +21,7 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.collection.subset import tag_counts
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Engine, row_blocks
+from sugartag.linalg.main_directions import main_directions
 from sugartag.linalg.nystrom import median_width
 from sugartag.linalg.sparse_rows import chosen_columns
 
@@ -98,13 +99,16 @@ class Evidence:
         if not n:
             return taste
         features = rows.features_like(self.anchors.shape[1])
-        kernel = Kernel.of(self.anchors, self.width)
         found = np.empty((len(rows), self.n_dense), dtype=np.float32)
         for some in row_blocks(len(rows), IMAGES_AT_ONCE):
-            near = kernel.at(compared_features(features[some], self.unit_features))
+            near = self._kernel.at(compared_features(features[some], self.unit_features))
             np.subtract(near, self.centre, out=found[some, :n])
         found[:, n:] = taste
         return found
+
+    @cached_property
+    def _kernel(self) -> "Kernel":
+        return Kernel.of(self.anchors, self.width)
 
     def with_width(self, kernel_width: float) -> "Evidence":
         """Return the same with another width, in median distances of two images."""
@@ -137,18 +141,22 @@ def gather_evidence(
         n_tags=collection.n_tags,
         unit_features=plan.unit_features,
     )
-    return bare if n_features == 0 else _with_anchors(bare, plan, collection, rng)
+    return bare if n_features == 0 else _with_anchors(bare, plan, collection, engine, rng)
 
 
 def _with_anchors(
-    bare: Evidence, plan: EvidencePlan, collection: Collection, rng: np.random.Generator
+    bare: Evidence,
+    plan: EvidencePlan,
+    collection: Collection,
+    engine: Engine,
+    rng: np.random.Generator,
 ) -> Evidence:
     sample = sampled_features(collection, SAMPLE, unit_features=plan.unit_features, rng=rng)
     sample = sample.astype(np.float32)
     # An anchor must stand for several images, or it would be somebody's.
     count = max(1, min(plan.anchors, len(sample) // 4))
     median = median_width(sample)
-    centres = k_means_centres(sample, count, rng=rng).astype(np.float32)
+    centres = k_means_centres(sample, count, rng=rng, threads=engine.threads)
     return replace(bare, anchors=centres, median=median).with_width(USUAL_WIDTH)
 
 
@@ -243,7 +251,7 @@ def _group_tastes(count: int, collection: Collection, *, engine: Engine) -> Floa
     profiles = owner_profiles(collection, engine=engine)
     owned = np.bincount(collection.owner, minlength=collection.n_owners + 1)[:-1]
     mean = profiles.sum(axis=0) / max(int(owned.sum()), 1)
-    directions = _main_directions(profiles, min(count, *profiles.shape))
+    directions = main_directions(profiles, min(count, *profiles.shape), threads=engine.threads)
     coordinates = profiles @ directions - np.multiply.outer(owned, mean @ directions)
     members = collection.groups.astype(np.float64)
     # A group's sum, less the owner's own part of it, once for each of the owner's groups.
@@ -252,13 +260,3 @@ def _group_tastes(count: int, collection: Collection, *, engine: Engine) -> Floa
     images = members @ (members.T @ owned) - joined * owned
     taste = others / (images + TASTE_SHRINKAGE)[:, None]
     return np.vstack([taste, np.zeros((1, taste.shape[1]))])
-
-
-def _main_directions(profiles: SparseRows, count: int) -> FloatArray:
-    """Return tags x directions: in which the tag counts of owners differ most."""
-    from sklearn.utils.extmath import randomized_svd
-
-    with threadpool_limits(1):
-        _, _, directions = randomized_svd(profiles.astype(np.float32), count, random_state=0)
-    found: FloatArray = np.asarray(directions).T
-    return found

@@ -13,9 +13,12 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Rows
 from sugartag.engine.base import Engine
+from sugartag.linalg.compiled import fit_together, read_only
+from sugartag.linalg.entries import Entries
 from sugartag.linalg.sparse_rows import row_number_of_entries, values_at
 from sugartag.methods.base import Explanations
 from sugartag.methods.sugar_plus.belief import Belief
+from sugartag.methods.sugar_plus.believing import Curve, Stamped, believe
 from sugartag.methods.sugar_plus.choice import Choice
 from sugartag.methods.sugar_plus.decisions import as_decided
 from sugartag.methods.sugar_plus.evidence import Evidence
@@ -24,7 +27,7 @@ from sugartag.methods.sugar_plus.habits import Manners, Stamps
 from sugartag.methods.sugar_plus.learning import steps
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.ridge import Ridge
-from sugartag.methods.sugar_plus.through import Cells, Through, slabs
+from sugartag.methods.sugar_plus.through import Through
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ class FittedSugarPlus:
         return found
 
     def get_ready(self, *, engine: Engine) -> None:
-        """Keep the sums of owners that have several images."""
+        """Keep the sums of owners."""
         self.ridge.keep_owners(engine=engine)
 
     def explain(
@@ -123,28 +126,16 @@ class FittedSugarPlus:
     def _by_all(self, rows: Rows, out: FloatArray) -> None:
         now = self.corrected(rows)
         through = Through(self.ridge, now, self.believed)
-        given = Cells.of(rows.tags)
-        at_given = np.empty(len(given.row), dtype=np.float32)
         alike = self.look_alikes.judge(now, self.evidence).times(self.alike_weight)
-        votes = Cells.of(alike.votes)
-        for part in through.slabs():
-            said, some = through.said(part, self.interest_weight), given.of_rows(part)
-            at_given[given.in_rows(part)] = some.pick(said.excess) - self.ridge.share[some.column]
-            # What goes by shares: the image's own, what look-alikes say, and the owner's interest.
-            total = np.multiply(alike.rest[part, None] - 1, self.ridge.share, out=out[part])
-            total += said.excess
-            total += said.interest
-            total += np.multiply.outer(said.rest, self.ridge.fitted_share)
-            votes.of_rows(part).add_to(total)
+        at_given = through.with_others(alike, self.interest_weight, rows.tags, out)
         stamps = self.manners.stamps(rows, at_given, through.seen)
-        believe(self.whole, out, stamps, given)
+        _believe(self.whole, out, stamps, rows.tags)
 
     def _by_strangers(self, rows: Rows, out: FloatArray) -> None:
         through = Through(self.ridge, self.corrected(rows), self.believed)
-        for part in through.slabs():
-            out[part], _ = through.content(part)
+        out[:], _ = through.content()
         stamps = self.manners.usual_stamps(len(rows))
-        believe(self.manners.alone, out, stamps, Cells.of(rows.tags))
+        _believe(self.manners.alone, out, stamps, rows.tags)
 
 
 @contextmanager
@@ -158,20 +149,15 @@ def _written_to(found: FloatArray, images: IntArray) -> Iterator[FloatArray]:
     found[images] = apart
 
 
-def believe(belief: Belief, said: FloatArray, stamps: Stamps, given: Cells) -> None:
+def _believe(belief: Belief, said: FloatArray, stamps: Stamps, given: SparseRows) -> None:
     """Turn what is said about images x tags, in place, into the probability that tags belong."""
-    used = Cells.of(stamps.used)
-    for part in slabs(*said.shape):
-        some, stamped, evidence = given.of_rows(part), used.of_rows(part), said[part]
-        slips = np.add.outer(stamps.unused[part], belief.slips)
-        slips[stamped.row, stamped.column] = belief.slips[stamped.column] + stamped.value
-        if slips.max() > MOST_SLIPS:
-            np.minimum(slips, MOST_SLIPS, out=slips)
-        chance = belief.given(some.pick(evidence), some.pick(slips))
-        evidence[:] = belief.not_given(evidence, slips)
-        evidence[some.row, some.column] = chance
+    low, per_step, recall = map(np.float32, (belief.low, 1.0 / belief.step, belief.recall))
+    curve = Curve(low, per_step, read_only(belief.belongs), recall, read_only(belief.slips))
+    n_tags = said.shape[1]
+    fit_together(len(belief.slips) == n_tags)
+    stamped = Stamped(stamps.unused, Entries.of(stamps.used, n_tags))
+    believe(curve, said, stamped, Entries.of(given, n_tags))
 
 
-MOST_SLIPS = np.float32(0.95)
 RIGHT, WRONG = np.float32(0.999), np.float32(0.001)
 """The probability that a tag belongs of which somebody said so, or the contrary."""

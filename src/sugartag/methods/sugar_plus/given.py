@@ -16,12 +16,12 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import same_places
 from sugartag.methods.sugar_plus.at_places import inner_products, stored_at
+from sugartag.methods.sugar_plus.cell_by_cell import LEAST_ROOM
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sums import padded
-from sugartag.methods.sugar_plus.through import LEAST_ROOM
 from sugartag.methods.sugar_plus.turned import SummedRows, Turned
 
-OWNERS_AT_ONCE = 1_024
+OWNERS_AT_ONCE = 2_048
 """Owners whose sums are multiplied in one step."""
 PAIRS_AT_ONCE = 1 << 10
 """Columns of images whose products with the dense columns are made in one step."""
@@ -94,7 +94,7 @@ class Multiplied:
     @classmethod
     def of(cls, ridge: Ridge, *, engine: Engine) -> "Multiplied":
         """Make the products of all owners."""
-        turned = Turned(ridge, PAIRS_AT_ONCE)
+        turned = Turned(ridge)
         blocks = row_blocks(len(ridge.owners) + 1, OWNERS_AT_ONCE)
         start = OwnerProducts.empty(ridge, engine.room)
         return cls(turned, engine.fold(multiply_owners, blocks, start, turned))
@@ -172,8 +172,7 @@ class _Images:
         at_words, at_mean = fitted.at_words(), fitted.at_mean()
         dense = self._at_dense()
         theirs_words = self._theirs(owners.at_words, fitted.words)
-        at_once = self.turned.at_once
-        theirs_dense = inner_products(fitted.dense, owners.at_dense, owner, at_once=at_once)
+        theirs_dense = inner_products(fitted.dense, owners.at_dense, owner)
         forms, means = [], (owners.at_mean, owners.at_mean_now)
         for number, tags in enumerate((fitted.tags.data, self.given.data)):
             mine = fitted.added(tags * at_tags, at_words) + dense - at_mean[number]

@@ -19,7 +19,8 @@ from sugartag.methods.sugar_plus.habits import Habits, Manners
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.remembered import remembering
 from sugartag.methods.sugar_plus.ridge import Ridge
-from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums, outside_of
+from sugartag.methods.sugar_plus.sparse_columns import outside_of
+from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums
 
 
 def grown(

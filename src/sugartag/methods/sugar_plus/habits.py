@@ -15,15 +15,23 @@ from scipy import sparse
 from sugartag._typing import FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.engine.base import row_blocks
-from sugartag.linalg.sparse_rows import GrowingRows, entries_between, row_number_of_entries
+from sugartag.linalg.compiled import fit_together, read_only
+from sugartag.linalg.entries import Entries
+from sugartag.linalg.sparse_rows import entries_between, row_number_of_entries
+from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.at_places import stored_at
 from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.by_owner import IMAGES_AT_ONCE, ByOwner
+from sugartag.methods.sugar_plus.habit_odds import (
+    LOG_MISS,
+    RATES,
+    Cases,
+    Pairs,
+    count_images,
+    shares,
+    weigh,
+)
 
-RATES = np.array([0.15, 0.3, 0.5, 0.7, 0.9])
-LOG_MISS = np.log1p(-RATES)
-CHANCES = (1e-4, 0.99)
-"""No tag is taken to be less or more probable than this without a habit."""
 FIRST_WEIGHT = 0.002
 WEIGHTS = (1e-6, 0.2)
 ROUNDS = 30
@@ -48,6 +56,11 @@ class Habits:
     images: FloatArray
     """How many images each owner has."""
 
+    def __post_init__(self) -> None:
+        n_owners = self.uses.shape[0]
+        fit_together(self.gain.shape == (self.uses.nnz, len(RATES)))
+        fit_together(self.images.shape == (n_owners,) and self.weight.shape == RATES.shape)
+
     @classmethod
     def learned(
         cls, chance: SparseRows, owner: IntArray, n_owners: int, room: Room = np.zeros
@@ -56,17 +69,7 @@ class Habits:
 
         ``room`` makes arrays that may be as long as there are given tags.
         """
-        n_tags = chance.shape[1]
-        uses = GrowingRows(n_tags, n_owners, chance.nnz, np.float64, room)
-        gain = room((chance.nnz, len(RATES)), np.float64)
-        images = np.zeros(n_owners)
-        for owners, some in ByOwner.of(owner, n_owners).chunks():
-            part = cls.unknown(owners.stop - owners.start, n_tags)
-            part = part.with_images(chance[some], owner[some] - owners.start)
-            gain[uses.filled : uses.filled + part.uses.nnz] = part.gain
-            uses.take(part.uses)
-            images[owners] = part.images
-        found = cls(np.zeros(len(RATES)), uses.rows(), gain[: uses.filled], images)
+        found = cls.unknown(n_owners, chance.shape[1]).with_images(chance, owner, room=room)
         return replace(found, weight=_weights(found.uses, found.gain, found.images))
 
     @classmethod
@@ -75,26 +78,26 @@ class Habits:
         weight, gain = np.full(len(RATES), FIRST_WEIGHT), np.zeros((0, len(RATES)))
         return cls(weight, sparse.csr_array((n_owners, n_tags)), gain, np.zeros(n_owners))
 
-    def with_images(self, chance: SparseRows, owner: IntArray, *, sign: int = 1) -> "Habits":
+    def with_images(
+        self, chance: SparseRows, owner: IntArray, *, sign: int = 1, room: Room = np.zeros
+    ) -> "Habits":
         """Count more images; with the sign -1, take images away that were counted."""
-        n_owners, n_tags = self.uses.shape
-        whose = owner[row_number_of_entries(chance)]
-        told = whose < n_owners
-        row = np.concatenate([row_number_of_entries(self.uses), whose[told]])
-        tag = np.concatenate([self.uses.indices, chance.indices[told]])
-        first, place = _pairs(row, tag, (n_owners, n_tags))
-        gains = np.concatenate([self.gain.T, sign * _gains(chance.data[told])], axis=1)
-        uses = np.concatenate([self.uses.data, np.full(gains.shape[1] - len(self.gain), sign)])
-        count, *summed = (np.bincount(place, some, minlength=len(first)) for some in (uses, *gains))
-        kept = np.flatnonzero(count > 0)
-        indptr = np.searchsorted(row[first[kept]], np.arange(n_owners + 1))
-        parts = count[kept], tag[first[kept]], indptr
-        more = np.bincount(owner, minlength=n_owners + 1)[:n_owners]
+        (n_owners, n_tags), most = self.uses.shape, self.uses.nnz + chance.nnz
+        self.uses.check_format()
+        index = sparse.get_index_dtype(maxval=most)
+        tag, uses = room(most, index), room(most, np.float64)
+        gain = room((most, len(RATES)), np.float64)
+        after = Pairs(np.zeros(n_owners + 1, np.int64), tag, uses, gain)
+        before, mine = Pairs.of(self.uses, self.gain), ByOwner.of(owner, n_owners)
+        images = read_only(mine.start), read_only(mine.image)
+        count_images(before, *images, Entries.of(chance, n_tags), n_tags, float(sign), after)
+        filled = after.start[-1]
+        parts = uses[:filled], tag[:filled], after.start.astype(index)
         return Habits(
             self.weight,
-            sparse.csr_array(parts, shape=(n_owners, n_tags)),
-            np.stack([gain[kept] for gain in summed], axis=1),
-            self.images + sign * more,
+            sparse.csr_array(parts, shape=self.uses.shape),
+            gain[:filled],
+            self.images + sign * np.diff(mine.start),
         )
 
     @property
@@ -110,16 +113,13 @@ class Habits:
         Of each case: the owner, the pair of owner and tag, the chance of the image's own use of
         the tag (0 where it has none), and whether the image is among those counted (1 or 0).
         """
-        found = np.empty(len(pair))
+        found, images = np.empty(len(pair)), read_only(self.images)
+        pairs = Pairs.of(self.uses, self.gain)
         for part in row_blocks(len(pair), PAIRS_AT_ONCE):
-            used = (own[part] > 0) & (seen[part] > 0)
-            gain = np.ascontiguousarray(self.gain[pair[part]].T)
-            gain[:, used] -= _gains(own[part][used])
-            others = self.uses.data[pair[part]] - used
-            # What was counted with an earlier regression is not quite what this one takes off.
-            np.clip(gain, *(np.multiply.outer(most, others) for most in GAINS.T), out=gain)
-            missed = self.images[owner[part]] - seen[part] - others
-            found[part] = self._stamp(gain + np.multiply.outer(LOG_MISS, missed))
+            odds = np.empty((len(RATES), part.stop - part.start))
+            cases = Cases.of(owner[part], pair[part], own[part], seen[part])
+            weigh(cases, pairs, images, odds)
+            found[part] = self._stamp(odds)
         return found
 
     @cached_property
@@ -141,12 +141,17 @@ class Habits:
             found[part] = self.stamps_at(owner[part], pair, nothing, counted)
         return found
 
-    def stamps_on(self, chance: SparseRows, owner: IntArray, room: Room = np.zeros) -> FloatArray:
+    def stamps_on(
+        self, chance: SparseRows, owner: IntArray, room: Room = np.zeros, *, threads: int = 1
+    ) -> FloatArray:
         """Return the same for every given tag of the images that this was learned from; float32."""
         found = room(chance.nnz, np.float32)
-        for block in row_blocks(chance.shape[0], IMAGES_AT_ONCE):
+
+        def fill(block: slice) -> None:
             place = slice(chance.indptr[block.start], chance.indptr[block.stop])
             found[place] = self._stamps_on(chance[block.start : block.stop], owner[block])
+
+        run_parts(fill, row_blocks(chance.shape[0], IMAGES_AT_ONCE), threads)
         return found
 
     def _stamps_on(self, chance: SparseRows, owner: IntArray) -> FloatArray:
@@ -243,39 +248,9 @@ def _found(
     return np.where(keys[place] == wanted, place, -1)
 
 
-def _gains(chance: FloatArray) -> FloatArray:
-    """Return rates x uses of tags: log((x + h - x h) / x)."""
-    x = np.clip(chance.astype(np.float64), *CHANCES)
-    found: FloatArray = np.log(np.multiply.outer(RATES, 1.0 / x) + (1.0 - RATES)[:, None])
-    return found
-
-
-GAINS = _gains(np.array(CHANCES[::-1]))
-"""Rates x 2: the least and the most that one use of a tag can say for a habit."""
-
-
 def _bounded(log_odds: FloatArray) -> FloatArray:
     """Lower all rates of a case alike, so that they stay apart where the highest is beyond MOST."""
     found: FloatArray = log_odds - np.maximum(log_odds.max(axis=0) - MOST, 0.0)
-    return found
-
-
-def _pairs(row: IntArray, tag: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
-    """Return a case of each pair of row and tag that there is, in order, and each case's pair."""
-    order = _sorted(tag, shape[1])
-    order = order[_sorted(row[order], shape[0])]
-    is_new = np.ones(len(order), dtype=np.bool_)
-    is_new[1:] = (np.diff(row[order]) != 0) | (np.diff(tag[order]) != 0)
-    pair = np.empty(len(order), dtype=np.int64)
-    pair[order] = np.cumsum(is_new) - 1
-    return order[is_new], pair
-
-
-def _sorted(number: IntArray, size: int) -> IntArray:
-    """Return the stable order of numbers below a size, by counting: faster than comparing."""
-    n = len(number)
-    cases = sparse.csr_array((np.ones(n, np.bool_), number, np.arange(n + 1)), shape=(n, size))
-    found: IntArray = cases.tocsc().indices
     return found
 
 
@@ -285,15 +260,13 @@ def _weights(uses: SparseRows, gain: FloatArray, images: FloatArray) -> FloatArr
     several = several[:: max(1, -(-len(several) // MOST_OWNERS))]
     case, pair = entries_between(uses.indptr[several], uses.indptr[several + 1])
     missed = images[several[case]] - uses.data[pair]
-    used = np.exp(_bounded(gain[pair].T + np.multiply.outer(LOG_MISS, missed)))
-    never = np.exp(np.multiply.outer(LOG_MISS, images[several]))
+    used = _bounded(gain[pair].T + np.multiply.outer(LOG_MISS, missed))
+    never = np.multiply.outer(LOG_MISS, images[several])
+    odds = np.exp(np.concatenate([used, never], axis=1).T, order="C")
     n_never = uses.shape[1] - np.diff(uses.indptr)[several]
+    times = np.concatenate([np.ones(len(pair)), n_never])
     total = max(float(len(several)) * uses.shape[1], 1.0)
     weight = np.full(len(RATES), FIRST_WEIGHT)
     for _ in range(ROUNDS):
-        no_habit = 1.0 - weight.sum()
-        # Sums as long as these may come out otherwise in BLAS with more threads.
-        shares = np.einsum("rc,c->r", used, 1.0 / (no_habit + weight @ used))
-        shares += np.einsum("rc,c->r", never, n_never / (no_habit + weight @ never))
-        weight = np.clip(weight * shares / total, *WEIGHTS)
+        weight = np.clip(weight * shares(odds, times, weight) / total, *WEIGHTS)
     return weight

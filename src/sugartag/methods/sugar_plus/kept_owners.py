@@ -10,7 +10,9 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray, IntArray, Room, SparseRows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.errors import StorageError
+from sugartag.linalg.compiled import read_only
 from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.methods.sugar_plus.cell_by_cell import Constants
 from sugartag.methods.sugar_plus.sums import OwnerTotals
 
 if TYPE_CHECKING:
@@ -97,6 +99,13 @@ class Levels:
         return np.hstack([words.toarray() - np.multiply.outer(images, self.word_mean), dense])
 
     @cached_property
+    def constants(self) -> Constants:
+        """What goes cell by cell needs of each tag."""
+        own, weighed = self.ridge.own_precision, self.weighed_shares[:, 1]
+        shares = self.share, self.fitted_share
+        return Constants.of(self.sparse_weights, self.base, own, weighed, *shares)
+
+    @cached_property
     def weighed_shares(self) -> FloatArray:
         """Tags x 2: their shares, as given and as fitted, times P[t, t]."""
         shares = np.stack([self.share, self.fitted_share], axis=1)
@@ -176,9 +185,9 @@ class KeptOwners:
 
     @classmethod
     def of(cls, ridge: "Ridge", *, engine: Engine) -> "KeptOwners":
-        """Keep those of the owners with most images, if they have several."""
+        """Keep those of the owners with most images."""
         images = ridge.owners.images
-        kept = _room_for(ridge, int(np.count_nonzero(images > 1)), engine)
+        kept = _room_for(ridge, int(np.count_nonzero(images)), engine)
         count = len(kept)
         busiest = np.sort(np.argsort(-images, kind="stable")[:count])
         number = np.full(len(ridge.owners) + 1, count)
@@ -251,16 +260,13 @@ class OwnersOfRows:
         """What is beyond, times the weighed shares, as given and as fitted; and S P S'."""
         return _picked(self.kept.numbers, self.made.numbers, self.place, self.new)
 
-    def beyond(self, part: slice) -> FloatArray:
-        """Return some images x tags: what is predicted of all images of the owner, a copy."""
-        return _picked(self.kept.beyond, self.made.beyond, self.place[part], self.new[part])
+    @property
+    def beyond(self) -> tuple[FloatArray, FloatArray, IntArray, BoolArray]:
+        """What is predicted of all images of the owner, x tags: where it is kept, and made."""
+        return read_only(self.kept.beyond), read_only(self.made.beyond), self.place, self.new
 
 
 def _picked(kept: FloatArray, made: FloatArray, place: IntArray, new: BoolArray) -> FloatArray:
-    if not new.any():
-        return kept.take(place, axis=0)
-    if new.all():
-        return made.take(place, axis=0)
     found = np.empty((len(place), kept.shape[1]), dtype=kept.dtype)
     found[~new], found[new] = kept[place[~new]], made[place[new]]
     return found

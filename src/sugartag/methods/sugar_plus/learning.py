@@ -152,7 +152,7 @@ def learn_manners(
         slipped = plain.slips[trusted.indices[part]]
         chance.data[part] = plain.chance(content[part], slipped)
     habits = Habits.learned(chance, collection.owner, collection.n_owners, engine.room)
-    stamp = habits.stamps_on(chance, collection.owner, engine.room)
+    stamp = habits.stamps_on(chance, collection.owner, engine.room, threads=engine.threads)
     honest = chance.data
     for part in row_blocks(len(honest), ENTRIES_AT_ONCE):
         honest[part] = 1.0 - stamp[part] / (stamp[part] + chance.data[part])
@@ -199,8 +199,10 @@ def best_threshold(probability: FloatArray) -> float:
     """Return the threshold with the highest F expected, if the probabilities are right."""
     falling = np.sort(probability, axis=None)[::-1]
     expected = np.cumsum(falling, dtype=np.float64)
-    f = 2.0 * expected / (np.arange(1, len(falling) + 1) + expected[-1])
-    return round(float(falling[int(f.argmax())]), 4)
+    both = np.arange(1.0, len(falling) + 1)
+    both += expected[-1]
+    half_f = np.divide(expected, both, out=both)
+    return round(float(falling[int(half_f.argmax())]), 4)
 
 
 def _inner(left: FloatArray, right: FloatArray) -> float:

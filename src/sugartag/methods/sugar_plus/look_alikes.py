@@ -14,20 +14,12 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Rows
-from sugartag.linalg.sparse_rows import (
-    entries_between,
-    row_number_of_entries,
-    same_places,
-    values_at,
-)
+from sugartag.linalg.compiled import fit_together, read_only
+from sugartag.linalg.entries import Entries
+from sugartag.linalg.sparse_rows import same_places
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.in_short import InShort, codes_of
-
-SHRINKAGE = 0.05
-"""What everybody's share counts for, an identical image counting (OVERLAP + 1)^2."""
-OVERLAP = 0.2
-"""What an image counts for that looks alike and has no tag or word in common."""
-PAIRS_AT_ONCE = 1 << 13
+from sugartag.methods.sugar_plus.voting import Asking, Remembered, Votes, vote
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,172 +91,54 @@ class LookAlikes:
 
     def judge(self, rows: Rows, evidence: Evidence) -> Alike:
         """Return what the other images of each row's owner say; nothing for unknown owners."""
-        pairs = self._pairs(rows)
-        tokens = evidence.known(rows.tags, evidence.words_of(rows))
-        overlap = self._overlap(tokens, self._shared(rows, tokens, pairs), pairs)
-        links = pairs.looks * overlap.weight(pairs.row)
-        total = pairs.summed(links)
-        votes = pairs.links_like(self.tags, links) @ self.tags
-        votes.data /= (total + SHRINKAGE)[row_number_of_entries(votes)]
-        rest = -total / (total + SHRINKAGE)
-        row, tag = row_number_of_entries(rows.tags), rows.tags.indices
-        wanted = self._without_themselves(row, tag, tokens, evidence, overlap, pairs)
-        wanted -= rest[row] * self.share[tag] + values_at(votes, row, tag)
-        return Alike(
-            rest,
-            sparse.csr_array(votes + same_places(wanted, rows.tags)),
-            self.share,
-            pairs.told,
-        )
-
-    def _without_themselves(
-        self,
-        row: IntArray,
-        tag: IntArray,
-        tokens: SparseRows,
-        evidence: Evidence,
-        overlap: "Overlap",
-        pairs: "Pairs",
-    ) -> FloatArray:
-        """Return the votes on given tags, which are not to be part of the overlap.
-
-        With a the rarity of the tag, the overlap of an image that has it falls from C / n to
-        (C - a) / (n - a), that of one that has not from C / n to C / (n - a).
-        """
-        n = len(evidence.predictor)
-        rarity = np.zeros(evidence.n_tags)
-        rarity[evidence.predictor] = self.rarity[:n]
-        a = rarity[tag]
-        left = np.maximum(overlap.whole[row] - a, 0.0)
-        scale = np.where(left > 1e-9, 1.0 / np.maximum(left, 1e-9), 0.0)
-        is_token = np.isin(tag, evidence.predictor, kind="table")
-        # The tags among the tokens come in the same order as the tags given.
-        cell_of_token = np.full(tokens.nnz, -1)
-        cell_of_token[tokens.indices < n] = np.flatnonzero(is_token)
-        by_token = cell_of_token[overlap.shared.cell]
-        rare = self._having(row, tag, np.flatnonzero(~is_token), pairs)
-        cell = np.concatenate([by_token[by_token >= 0], rare.cell])
-        pair = np.concatenate([overlap.shared.pair[by_token >= 0], rare.pair])
-        weighed = [pairs.looks * overlap.common**power for power in range(3)]
-        has = [np.bincount(cell, part[pair], minlength=len(row)) for part in weighed]
-        every = [pairs.summed(part)[row] for part in weighed]
-        fallen = [has[0], has[1] - a * has[0], has[2] - 2 * a * has[1] + a**2 * has[0]]
-        others = [every[power] - has[power] for power in range(3)]
-        votes_for, votes_else = (
-            OVERLAP**2 * part[0] + 2 * OVERLAP * scale * part[1] + scale**2 * part[2]
-            for part in (fallen, others)
-        )
-        weight = votes_for + votes_else
-        found: FloatArray = (votes_for - weight * self.share[tag]) / (weight + SHRINKAGE)
-        return found
-
-    def _overlap(self, tokens: SparseRows, shared: "Sharing", pairs: "Pairs") -> "Overlap":
-        weight = tokens.data * self.rarity[tokens.indices]
-        row, n_pairs = row_number_of_entries(tokens), len(pairs.row)
-        whole: FloatArray = np.zeros(tokens.shape[0])
-        common: FloatArray = np.zeros(n_pairs)
-        whole += np.bincount(row, weight, minlength=len(whole))
-        common += np.bincount(shared.pair, weight[shared.cell], minlength=n_pairs)
-        return Overlap(shared, common, whole)
-
-    def _shared(self, rows: Rows, tokens: SparseRows, pairs: "Pairs") -> "Sharing":
-        """Return which tokens of each image its owner's others have too."""
-        row = row_number_of_entries(tokens)
-        key = rows.owner[row] * np.int64(tokens.shape[1]) + tokens.indices
-        place = np.minimum(np.searchsorted(self.token, key), max(len(self.token) - 1, 0))
-        kept = np.flatnonzero(self.token[place] == key) if len(self.token) else place[:0]
-        start = self.has_token.indptr
-        case, entry = entries_between(start[place[kept]], start[place[kept] + 1])
-        cell = kept[case]
-        return Sharing(cell, pairs.offset[row[cell]] + self.has_token.indices[entry])
-
-    def _having(self, row: IntArray, tag: IntArray, cells: IntArray, pairs: "Pairs") -> "Sharing":
-        """Return which others have tags that are no tokens, being too rare: by looking at all."""
-        case, pair = entries_between(pairs.start[row[cells]], pairs.start[row[cells] + 1])
-        member, start = pairs.member[pair], self.tags.indptr
-        which, entry = entries_between(start[member], start[member + 1])
-        cell = cells[case[which]]
-        same = self.tags.indices[entry] == tag[cell]
-        return Sharing(cell[same], pair[which[same]])
-
-    def _pairs(self, rows: Rows) -> "Pairs":
-        """Return each image with all that are kept of its owner's, itself without a say."""
         nobody = len(self.start) - 1
         owner = np.minimum(rows.owner, nobody)
         first, last = self.start[owner], self.start[np.minimum(owner + 1, nobody)]
-        row, member = entries_between(first, last)
-        start = np.concatenate([[0], np.cumsum(last - first)])
-        itself = self.image[member] == rows.position[row]
-        looks = self._alikeness(rows, row, member)
-        looks[itself] = 0.0
-        told = last - first > np.bincount(row[itself], minlength=len(rows))
-        return Pairs(row, member, start, start[:-1] - first, looks, told)
+        tokens = evidence.known(rows.tags, evidence.words_of(rows))
+        asked = Asking(
+            rows.owner.astype(np.int64),
+            first.astype(np.int64),
+            last.astype(np.int64),
+            rows.position.astype(np.int64),
+            self._codes_of(rows),
+            Entries.of(tokens, len(self.rarity)),
+            Entries.of(rows.tags, len(self.share)),
+        )
+        ends = self.tags.indptr
+        most = int(np.sum(ends[last] - ends[first], dtype=np.int64)) + rows.tags.nnz
+        votes = Votes(
+            np.empty(len(rows)),
+            np.empty(len(rows), dtype=np.bool_),
+            np.zeros(len(rows) + 1, dtype=np.int64),
+            np.empty(most, dtype=np.int32),
+            np.empty(most),
+        )
+        vote(self._remembered(evidence), asked, votes)
+        found = slice(votes.start[-1])
+        parts = votes.value[found], votes.column[found], votes.start
+        by_tag = sparse.csr_array(parts, shape=(len(rows), evidence.n_tags))
+        return Alike(votes.rest, by_tag, self.share, votes.told)
 
-    def _alikeness(self, rows: Rows, row: IntArray, member: IntArray) -> FloatArray:
+    def _codes_of(self, rows: Rows) -> FloatArray:
         if not len(self.directions):
-            return np.ones(len(row))
+            return np.zeros((len(rows), 0), dtype=np.float32)
         features = rows.features_like(len(self.directions))
-        codes = codes_of(features, self.directions, self.unit_features)
-        squared = np.empty(len(row), dtype=np.float32)
-        for at in range(0, len(row), PAIRS_AT_ONCE):
-            part = slice(at, at + PAIRS_AT_ONCE)
-            apart = self.codes.take(member[part], axis=0)
-            apart -= codes.take(row[part], axis=0)
-            squared[part] = np.einsum("ij,ij->i", apart, apart)
-        weights: FloatArray = np.exp(squared / -(self.width**2))
-        return weights
+        return codes_of(features, self.directions, self.unit_features)
 
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Images, each with all that are kept of its owner's."""
-
-    row: IntArray
-    member: IntArray
-    start: IntArray
-    """Where the pairs of each image begin, and the end of the last."""
-    offset: IntArray
-    """What leads from a kept image to its pair with each image of its owner."""
-    looks: FloatArray
-    """How much they look alike; 0 for the image itself."""
-    told: BoolArray
-    """Images whose owner has others."""
-
-    def summed(self, values: FloatArray) -> FloatArray:
-        """Return the sum of something over the pairs of each image."""
-        found: FloatArray = np.zeros(len(self.start) - 1)
-        found += np.bincount(self.row, values, minlength=len(found))
-        return found
-
-    def links_like(self, members: SparseRows, values: FloatArray) -> SparseRows:
-        """Return images x kept images, to be multiplied with a matrix of kept images."""
-        # With indices of another type all those of the matrix would be converted.
-        places = (part.astype(members.indices.dtype) for part in (self.member, self.start))
-        shape = len(self.start) - 1, members.shape[0]
-        return sparse.csr_array((values.astype(members.dtype), *places), shape=shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Sharing:
-    """Which of the owner's other images have what an image has: for each such case ..."""
-
-    cell: IntArray
-    """... the tag or token of the image, by its place, and ..."""
-    pair: IntArray
-    """... the pair of the image and the other one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Overlap:
-    """What images have in common with the others of their owners."""
-
-    shared: Sharing
-    common: FloatArray
-    """Of each pair: the summed rarity of what both have."""
-    whole: FloatArray
-    """Of each image: the summed rarity of what it has."""
-
-    def weight(self, row: IntArray) -> FloatArray:
-        """Return what the overlap makes each pair count for, the image of each given."""
-        found: FloatArray = (OVERLAP + self.common / np.maximum(self.whole, 1e-9)[row]) ** 2
-        return found
+    def _remembered(self, evidence: Evidence) -> Remembered:
+        n_images, n_tokens = len(self.image), len(self.token)
+        fit_together(
+            self.start[0] >= 0
+            and self.start[-1] <= n_images
+            and bool((np.diff(self.start) >= 0).all())
+            and self.codes.shape == (n_images, self.directions.shape[1])
+            and self.tags.shape == (n_images, evidence.n_tags)
+            and self.has_token.shape == (n_tokens, n_images)
+        )
+        rarity = np.zeros(evidence.n_tags)
+        rarity[evidence.predictor] = self.rarity[: len(evidence.predictor)]
+        has, tags = self.has_token, self.tags
+        by_image = self.image, self.codes, tags.indptr, tags.indices, tags.data
+        by_token = self.token, has.indptr, has.indices
+        arrays = *by_image, *by_token, self.rarity, rarity, self.share
+        return Remembered(1.0 / self.width**2, *map(read_only, arrays))

@@ -119,7 +119,7 @@ class SugarPlus:
             clock.tell("recall %.2f, habits %s", manners.alone.recall, manners.habits.weight)
             if more:
                 trusted = given.trusted(manners.alone, engine.room)
-                sums = add_up(collection, evidence, trusted, engine=engine)
+                sums = add_up(collection, evidence, trusted, engine=engine, same=sums)
                 clock.tell("given tags trusted to %.2f", float(trusted.sum() / max(trusted.nnz, 1)))
         honest = given.honest_in(sample_blocks(collection))
         alike, interest = learned_weights(

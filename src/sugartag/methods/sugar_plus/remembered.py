@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
+from threadpoolctl import threadpool_limits
 
 from sugartag._typing import FloatArray, IntArray, Room
 from sugartag.anchors.clusters import sampled_features
@@ -132,7 +133,11 @@ def _directions(
     if collection.n_features == 0:
         return np.zeros((0, 0), dtype=np.float32), 1.0
     sample = sampled_features(collection, SAMPLE, unit_features=unit_features, rng=rng)
-    centred = sample - sample.mean(axis=0)
-    _, vectors = np.linalg.eigh(centred.T @ centred)
-    directions = np.ascontiguousarray(vectors[:, ::-1][:, :DIRECTIONS], dtype=np.float32)
-    return directions, median_width(sample @ directions)
+    centred, n = sample - sample.mean(axis=0), collection.n_features
+    # Of so small a matrix more threads make nothing faster, and where cores are busy much slower.
+    with threadpool_limits(1):
+        _, vectors = linalg.eigh(
+            centred.T @ centred, subset_by_index=(max(0, n - DIRECTIONS), n - 1)
+        )
+        directions = np.ascontiguousarray(vectors[:, ::-1], dtype=np.float32)
+        return directions, median_width(sample @ directions)

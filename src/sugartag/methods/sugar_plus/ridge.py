@@ -23,20 +23,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import linalg
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Rows
-from sugartag.engine.base import Engine
+from sugartag.engine.base import Engine, row_blocks
+from sugartag.linalg.symmetric import invert
+from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.kept_owners import KeptOwners, Levels
 from sugartag.methods.sugar_plus.normal import Normal, normal_equations
-from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums, outside_of
+from sugartag.methods.sugar_plus.sparse_columns import outside_of
+from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums
 from sugartag.methods.sugar_plus.through import Through
 
 ROWS_AT_ONCE = 512
 """Of a matrix that is worked on from top to bottom."""
-NOT_POSITIVE = "the regression has columns that rounding makes negative in length"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,7 @@ class Ridge:
     ) -> "Ridge":
         """Solve with a penalty for each column."""
         normal = normal_equations(sums, evidence, owner_variance, threads=threads)
-        precision = inverse_of(normal.gram, penalty)
+        precision = inverse_of(normal.gram, penalty, threads=threads)
         predictor, n = evidence.predictor, len(evidence.predictor)
         own = np.zeros(evidence.n_tags, dtype=np.float32)
         own[predictor] = np.diag(precision)[:n]
@@ -105,7 +106,7 @@ class Ridge:
         return cls(
             evidence=evidence,
             sums=sums,
-            weights=weights_of(precision, normal, evidence),
+            weights=weights_of(precision, normal, evidence, threads=threads),
             mean=mean.astype(np.float32),
             share=share.astype(np.float32),
             fitted_mean=normal.mean.astype(np.float32),
@@ -120,12 +121,7 @@ class Ridge:
 
         ``trusted`` are the tags of all fitted images, as far as they were believed in fitting.
         """
-        through = Through(self, rows, trusted)
-        shape = len(rows), self.evidence.n_tags
-        found = Content(np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32))
-        for part in through.slabs():
-            found.excess[part], found.interest[part] = through.content(part)
-        return found
+        return Content(*Through(self, rows, trusted).content())
 
     @cached_property
     def levels(self) -> Levels:
@@ -142,52 +138,26 @@ class Ridge:
         self.__dict__["kept_owners"] = KeptOwners.of(self, engine=engine)
 
 
-def inverse_of(gram: FloatArray, penalty: FloatArray) -> FloatArray:
-    """Return the inverse of a Gram matrix with a penalty on its diagonal."""
-    matrix = gram.T.copy(order="F")
-    matrix[np.diag_indices_from(matrix)] += penalty
-    factor, failed = linalg.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
-    found, failed_too = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    if failed or failed_too:
-        raise ValueError(NOT_POSITIVE)
-    _mirror(found)
-    inverse: FloatArray = found
-    return inverse
+def inverse_of(gram: FloatArray, penalty: FloatArray, *, threads: int = 1) -> FloatArray:
+    """Turn a Gram matrix, which is used up, into its inverse with a penalty on its diagonal."""
+    gram[np.diag_indices_from(gram)] += penalty
+    invert(gram, threads=threads)
+    return gram
 
 
-def _mirror(matrix: FloatArray) -> None:
-    """Copy what is below the diagonal to above it."""
-    for start in range(0, len(matrix), ROWS_AT_ONCE):
-        stop = min(start + ROWS_AT_ONCE, len(matrix))
-        square = matrix[start:stop, start:stop]
-        square[:] = np.tril(square) + np.tril(square, -1).T
-        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
-
-
-def inverse_columns(gram: FloatArray, penalty: FloatArray, columns: IntArray) -> FloatArray:
-    """Return some columns of the same inverse, for about half the work if they are few."""
-    matrix = gram.T.copy(order="F")
-    matrix[np.diag_indices_from(matrix)] += penalty
-    factor, failed = linalg.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
-    if failed:
-        raise ValueError(NOT_POSITIVE)
-    wanted = np.zeros((len(matrix), len(columns)), order="F")
-    wanted[columns, np.arange(len(columns))] = 1.0
-    found: FloatArray = linalg.lapack.dpotrs(factor, wanted, lower=1, overwrite_b=1)[0]
-    return found
-
-
-def weights_of(precision: FloatArray, normal: Normal, evidence: Evidence) -> FloatArray:
+def weights_of(
+    precision: FloatArray, normal: Normal, evidence: Evidence, *, threads: int = 1
+) -> FloatArray:
     """Return columns x tags, float32: the weights with which each tag is predicted."""
     predictor, outside = evidence.predictor, outside_of(evidence)
     n = len(predictor)
     weights = np.empty((len(precision), evidence.n_tags), dtype=np.float32)
     scale = -1.0 / np.diag(precision)[:n]
-    # Rows of the transpose are at hand as they are; the matrix is symmetric.
-    symmetric = precision.T
-    for start in range(0, len(precision), ROWS_AT_ONCE):
-        some = slice(start, start + ROWS_AT_ONCE)
-        weights[some, predictor] = symmetric[some, :n] * scale
-        weights[some, outside] = symmetric[some] @ normal.cross
+
+    def weigh(some: slice) -> None:
+        weights[some, predictor] = precision[some, :n] * scale
+        weights[some, outside] = precision[some] @ normal.cross
+
+    run_parts(weigh, row_blocks(len(precision), ROWS_AT_ONCE), threads)
     weights[np.arange(n), predictor] = 0.0
     return weights

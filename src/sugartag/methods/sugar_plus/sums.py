@@ -10,15 +10,21 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, Room, SparseRows
+from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
+from sugartag.collection.subset import tag_counts
 from sugartag.engine.base import Block, Engine
-from sugartag.linalg.sparse_rows import GrowingRows, chosen_columns
-from sugartag.methods.sugar_plus.by_owner import ByOwner
+from sugartag.linalg.sparse_rows import GrowingRows
+from sugartag.linalg.symmetric import mirror
 from sugartag.methods.sugar_plus.evidence import Evidence
-
-MOST_PARTS = 16
-"""Sums of owners that wait to be added: each addition goes through all that is there."""
+from sugartag.methods.sugar_plus.owner_sums import add_rows, rows_summed, sums_by_owner
+from sugartag.methods.sugar_plus.sparse_columns import (
+    add_mixed_products,
+    add_products,
+    outside_of,
+    runs,
+    sparse_columns,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,192 +107,155 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnerPart:
-    """Sums over the images of each owner in one block."""
+class LooksPart:
+    """The sums of one block that are the same however far tags are trusted."""
 
+    columns: FloatArray
+    """Of each dense column."""
+    gram: FloatArray
+    """Dense columns x dense columns."""
     owner: IntArray
-    images: FloatArray
-    words: SparseRows
-    dense: FloatArray
+    """Who has images in the block, ascending."""
+    owner_dense: FloatArray
+    """These owners x dense columns, float32."""
+
+    @classmethod
+    def of(cls, rows: Rows, dense: FloatArray, nobody: int) -> "LooksPart":
+        """Add up the dense columns of some images."""
+        order = np.argsort(rows.owner, kind="stable")
+        owners = rows.owner[order]
+        owner, start = np.unique(owners[owners < nobody], return_index=True)
+        stop = np.append(start[1:], np.count_nonzero(owners < nobody))
+        return cls(
+            dense.sum(axis=0, dtype=np.float64),
+            (dense.T @ dense).astype(np.float64),
+            owner,
+            rows_summed(dense, order, start, stop),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The sums of some blocks, sparse products still sparse; of owners, those of each block."""
+    """The sums of some blocks that need their dense columns."""
 
-    columns: FloatArray
-    tags: FloatArray
-    given: FloatArray
-    known_gram: SparseRows
-    mixed_gram: FloatArray
-    dense_gram: FloatArray
-    known_cross: SparseRows
-    dense_cross: FloatArray
-    owners: tuple[OwnerPart, ...]
+    mixed: FloatArray
+    """Sparse columns, and the tags that are not among the columns, x dense columns."""
+    looks: tuple[LooksPart, ...]
+    """Of each block; none where they are known."""
 
     def __add__(self, other: "Part") -> "Part":
         """Return the sums of the blocks of both."""
-        return Part(
-            self.columns + other.columns,
-            self.tags + other.tags,
-            self.given + other.given,
-            sparse.csr_array(self.known_gram + other.known_gram),
-            self.mixed_gram + other.mixed_gram,
-            self.dense_gram + other.dense_gram,
-            sparse.csr_array(self.known_cross + other.known_cross),
-            self.dense_cross + other.dense_cross,
-            self.owners + other.owners,
-        )
-
-
-def outside_of(evidence: Evidence) -> IntArray:
-    """Return the tags that are not among the columns: too rare to say anything about others."""
-    is_outside = np.ones(evidence.n_tags, dtype=np.bool_)
-    is_outside[evidence.predictor] = False
-    return np.flatnonzero(is_outside)
+        return Part(self.mixed + other.mixed, self.looks + other.looks)
 
 
 def add_up(
-    collection: Collection, evidence: Evidence, trusted: SparseRows, *, engine: Engine
+    collection: Collection,
+    evidence: Evidence,
+    trusted: SparseRows,
+    *,
+    engine: Engine,
+    same: Sums | None = None,
 ) -> Sums:
-    """Add up all images in one pass; ``trusted`` are their tags, as far as they are believed."""
-    start = _Totals.of(collection.n_owners, evidence, engine=engine)
-    shared = collection, evidence, trusted
-    total = engine.fold(add_up_images, collection.blocks(), start, *shared)
-    tags = sums_by_owner(trusted, collection.owner, collection.n_owners, engine.room)
-    return total.sums(collection.n_images, tags)
+    """Add up all images; ``trusted`` are their tags, as far as they are believed.
+
+    ``same`` are sums of the same images with their tags trusted otherwise, if there are any: what
+    does not depend on that is taken from them.
+    """
+    words = _words_of_titles(collection, evidence, engine=engine)
+    total = _Totals.of(collection.n_owners, evidence, same, engine=engine)
+    shared = collection, evidence, trusted, words, same is None
+    total = engine.fold(add_up_images, collection.blocks(), total, *shared)
+    n, n_columns = evidence.n_sparse, evidence.n_sparse + evidence.n_dense
+    gram = np.zeros((n_columns, n_columns))
+    cross = np.zeros((n_columns, len(total.mixed) - n))
+    columns = np.zeros(len(total.mixed))
+    for some in runs(trusted.indptr):
+        part = sparse_columns(trusted[some], words[some], evidence)
+        add_products(part, 1.0, gram, cross, threads=engine.threads)
+        columns += part.sums()
+    gram[:n, n:], gram[n:, n:], cross[n:] = total.mixed[:n], total.gram, total.mixed[n:].T
+    mirror(gram, threads=engine.threads)
+    tags = np.empty(evidence.n_tags)
+    tags[evidence.predictor], tags[outside_of(evidence)] = (
+        columns[: len(evidence.predictor)],
+        columns[n:],
+    )
+    owner, n_owners = collection.owner, collection.n_owners
+    owners = OwnerTotals(
+        np.bincount(owner, minlength=n_owners + 1)[:n_owners].astype(np.float64),
+        sums_by_owner(trusted, owner, n_owners, engine.room),
+        sums_by_owner(words, owner, n_owners, engine.room),
+        total.owner_dense,
+    )
+    columns = np.concatenate([columns[:n], total.columns])
+    given = tag_counts(collection).astype(np.float64)
+    return Sums(float(collection.n_images), columns, tags, given, gram, cross, owners)
 
 
 def add_up_images(
-    block: Block, collection: Collection, evidence: Evidence, trusted: SparseRows
+    block: Block,
+    collection: Collection,
+    evidence: Evidence,
+    trusted: SparseRows,
+    words: SparseRows,
+    with_looks: bool,
 ) -> Part:
-    """Return the sums of one block, all together and by owner."""
-    rows = collection.rows(block)
-    tags = trusted[block.start : block.stop].astype(np.float64)
-    return part_of(rows, tags, evidence, collection.nobody)
+    """Return the sums of one block that need its dense columns."""
+    rows, some = collection.rows(block), slice(block.start, block.stop)
+    dense = np.ascontiguousarray(evidence.dense(rows), dtype=np.float32)
+    columns = sparse_columns(trusted[some], words[some], evidence)
+    mixed = np.zeros((columns.n_columns, dense.shape[1]))
+    add_mixed_products(columns, dense, mixed)
+    looks = (LooksPart.of(rows, dense, collection.nobody),) if with_looks else ()
+    return Part(mixed, looks)
 
 
-def part_of(rows: Rows, tags: SparseRows, evidence: Evidence, nobody: int) -> Part:
-    """Return the sums of some images whose trusted tags are given apart."""
-    words = evidence.words_of(rows).astype(np.float64)
-    known, dense = evidence.known(tags, words), evidence.dense(rows)
-    rest, n = chosen_columns(tags, outside_of(evidence)), known.shape[1]
-    turned = sparse.csr_array(known.T)
-    # Converted once for all products with sparse columns, each of which would do it again.
-    exact = dense.astype(np.float64)
-    mixed = np.asarray(sparse.hstack([known, rest], format="csr").T @ exact)
-    images = np.flatnonzero(rows.owner < nobody)
-    owner, place = np.unique(rows.owner[images], return_inverse=True)
-    whose = sparse.csr_array((np.ones(len(images)), (place, images)), shape=(len(owner), len(rows)))
-    owners = OwnerPart(
-        owner,
-        np.bincount(place, minlength=len(owner)).astype(np.float64),
-        sparse.csr_array(whose @ words),
-        np.asarray(whose @ exact),
-    )
-    return Part(
-        np.concatenate([_column_sums(known), exact.sum(axis=0)]),
-        _column_sums(tags),
-        _column_sums(rows.tags),
-        sparse.csr_array(turned @ known),
-        mixed[:n],
-        (dense.T @ dense).astype(np.float64),
-        sparse.csr_array(turned @ rest),
-        mixed[n:].T,
-        (owners,),
-    )
+def words_of_titles(block: Block, collection: Collection, evidence: Evidence) -> SparseRows:
+    """Return images x words of one block."""
+    return evidence.words_of(collection.rows(block))
 
 
-@dataclass(frozen=True, eq=False)
-class _Totals:
-    """The sums while they come in."""
-
-    columns: FloatArray
-    tags: FloatArray
-    given: FloatArray
-    gram: FloatArray
-    cross: FloatArray
-    n_known: int
-    owner_images: FloatArray
-    owner_dense: FloatArray
-    owner_words: list[SparseRows]
-    takes_sums: ClassVar[bool] = True
-    """Parts may be added before they come in; owners not, whose float32 sums go by the order."""
-
-    @classmethod
-    def of(cls, n_owners: int, evidence: Evidence, *, engine: Engine) -> "_Totals":
-        """Start with nothing."""
-        n_columns = evidence.n_sparse + evidence.n_dense
-        return cls(
-            np.zeros(n_columns),
-            np.zeros(evidence.n_tags),
-            np.zeros(evidence.n_tags),
-            np.zeros((n_columns, n_columns)),
-            np.zeros((n_columns, len(outside_of(evidence)))),
-            evidence.n_sparse,
-            np.zeros(n_owners),
-            engine.room((n_owners, evidence.n_dense), np.float32),
-            [sparse.csr_array((n_owners, len(evidence.words)))],
-        )
-
-    def take(self, part: Part) -> None:
-        """Add those of a block, or of some."""
-        n = self.n_known
-        for total, more in (
-            (self.columns, part.columns),
-            (self.tags, part.tags),
-            (self.given, part.given),
-            (self.gram[:n, n:], part.mixed_gram),
-            (self.gram[n:, n:], part.dense_gram),
-            (self.cross[n:], part.dense_cross),
-        ):
-            total += more
-        add_sparse(self.gram, part.known_gram)
-        add_sparse(self.cross, part.known_cross)
-        words = self.owner_words
-        for some in part.owners:
-            self.owner_images[some.owner] += some.images
-            self.owner_dense[some.owner] += some.dense
-            if some.words.nnz:
-                words.append(_spread(some.words, some.owner, len(self.owner_images)))
-            if len(words) > MOST_PARTS:
-                words[:] = [_summed(words)]
-
-    def sums(self, n_images: int, owner_tags: SparseRows) -> Sums:
-        """Return what came in, and what was summed by owner apart."""
-        n = self.n_known
-        self.gram[n:, :n] = self.gram[:n, n:].T
-        owners = OwnerTotals(
-            self.owner_images, owner_tags, _summed(self.owner_words), self.owner_dense
-        )
-        products = self.columns, self.tags, self.given, self.gram, self.cross
-        return Sums(float(n_images), *products, owners)
-
-
-def sums_by_owner(
-    matrix: SparseRows, owner: IntArray, n_owners: int, room: Room = np.zeros
-) -> SparseRows:
-    """Return owners x columns: the sum over the rows of each owner's images, float64."""
-    found = GrowingRows(matrix.shape[1], n_owners, matrix.nnz, np.float64, room)
-    for owners, images in ByOwner.of(owner, n_owners).chunks():
-        place = owner[images] - owners.start, np.arange(len(images))
-        shape = owners.stop - owners.start, len(images)
-        whose = sparse.csr_array((np.ones(len(images)), place), shape=shape)
-        part = sparse.csr_array(whose @ matrix[images])
-        part.sort_indices()
+def _words_of_titles(collection: Collection, evidence: Evidence, *, engine: Engine) -> SparseRows:
+    """Return images x words, in a pass of their own because titles say the same to all others."""
+    n_images, n_words = collection.n_images, len(evidence.words)
+    if not n_words:
+        return sparse.csr_array(np.zeros((n_images, 0), dtype=np.float32))
+    found = GrowingRows(n_words, n_images, n_images, np.float32, engine.room)
+    for part in engine.map(words_of_titles, collection.blocks(), collection, evidence):
         found.take(part)
     return found.rows()
 
 
-def add_sparse(total: FloatArray, part: SparseRows) -> None:
-    """Add a sparse matrix to the corner of a dense one whose rows lie one after the other."""
-    if not total.flags.c_contiguous:
-        raise ValueError("sparse parts are added to a matrix whose rows lie one after the other")
-    row_start = np.arange(part.shape[0], dtype=np.int64) * total.shape[1]
-    place = np.repeat(row_start, np.diff(part.indptr))
-    place += part.indices
-    # One number a place, and nothing copied out and back: a quarter of the time of [rows, columns].
-    np.add.at(total.reshape(-1), place, part.data)
+@dataclass(frozen=True, eq=False)
+class _Totals:
+    """The sums that need dense columns, while they come in."""
+
+    mixed: FloatArray
+    columns: FloatArray
+    gram: FloatArray
+    owner_dense: FloatArray
+    takes_sums: ClassVar[bool] = True
+    """Parts may be added before they come in; looks not, whose float32 sums go by the order."""
+
+    @classmethod
+    def of(
+        cls, n_owners: int, evidence: Evidence, same: Sums | None, *, engine: Engine
+    ) -> "_Totals":
+        """Start with nothing, or with what is known."""
+        n, n_dense = evidence.n_sparse, evidence.n_dense
+        mixed = np.zeros((evidence.n_tags + len(evidence.words), n_dense))
+        if same is not None:
+            return cls(mixed, same.columns[n:], same.gram[n:, n:], same.owners.dense)
+        owner_dense = engine.room((n_owners, n_dense), np.float32)
+        return cls(mixed, np.zeros(n_dense), np.zeros((n_dense, n_dense)), owner_dense)
+
+    def take(self, part: Part) -> None:
+        """Add those of a block, or of some."""
+        self.mixed[:] += part.mixed
+        for some in part.looks:
+            self.columns[:] += some.columns
+            self.gram[:] += some.gram
+            add_rows(np.asarray(self.owner_dense), some.owner, some.owner_dense)
 
 
 def padded(matrix: SparseRows, more: int) -> SparseRows:
@@ -294,20 +263,3 @@ def padded(matrix: SparseRows, more: int) -> SparseRows:
     indptr = np.pad(matrix.indptr, (0, more), mode="edge")
     shape = (matrix.shape[0] + more, matrix.shape[1])
     return sparse.csr_array((matrix.data, matrix.indices, indptr), shape=shape)
-
-
-def _column_sums(matrix: SparseRows) -> FloatArray:
-    return np.asarray(matrix.sum(axis=0), dtype=np.float64).ravel()
-
-
-def _spread(part: SparseRows, owner: IntArray, n_owners: int) -> SparseRows:
-    row = np.repeat(owner, np.diff(part.indptr))
-    return sparse.csr_array((part.data, (row, part.indices)), shape=(n_owners, part.shape[1]))
-
-
-def _summed(parts: list[SparseRows]) -> SparseRows:
-    total = parts[0]
-    for part in parts[1:]:
-        total = sparse.csr_array(total + part)
-    total.sort_indices()
-    return total

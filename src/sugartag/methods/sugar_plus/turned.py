@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import blas
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.engine.base import row_blocks
@@ -16,10 +17,8 @@ from sugartag.linalg.sparse_rows import row_number_of_entries
 from sugartag.methods.sugar_plus.at_places import dense_products, sparse_products
 from sugartag.methods.sugar_plus.ridge import Ridge
 
-SLABS = 4
-"""That the dense columns are cut into to multiply by half of a symmetric matrix."""
 ROWS_AT_ONCE = 512
-"""Of a matrix that is multiplied in double precision."""
+"""Of a matrix that is multiplied: what is made of them fits a cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +26,6 @@ class Turned:
     """A ridge, with what is made of it once to judge given tags."""
 
     ridge: Ridge
-    at_once: int
-    """Places whose products with the dense columns are made in one step."""
 
     @cached_property
     def dense_weights(self) -> FloatArray:
@@ -73,12 +70,10 @@ class Turned:
         return products
 
     @cached_property
-    def _half(self) -> tuple[tuple[slice, FloatArray], ...]:
-        """P at the dense columns, what is above the diagonal added to what is below, in slabs."""
+    def _half(self) -> FloatArray:
+        """P at the dense columns, what is above the diagonal added to what is below."""
         precision = self.dense_precision[len(self.ridge.evidence.words) :]
-        lower = np.tril(precision) + np.triu(precision, 1).T
-        slabs = row_blocks(len(lower), max(1, -(-len(lower) // SLABS)))
-        return tuple((slab, np.ascontiguousarray(lower[slab.start :, slab])) for slab in slabs)
+        return np.asfortranarray(np.tril(precision) + np.triu(precision, 1).T)
 
     def dense_form(self, dense: FloatArray) -> FloatArray:
         """Return d P d' for each row d of dense columns; float64.
@@ -86,8 +81,10 @@ class Turned:
         As P is symmetric, half of the products will do.
         """
         found = np.zeros(len(dense))
-        for slab, lower in self._half:
-            found += np.einsum("ij,ij->i", dense[:, slab.start :] @ lower, dense[:, slab])
+        for part in row_blocks(len(dense), ROWS_AT_ONCE):
+            rows = dense[part]
+            half = blas.strmm(1.0, self._half, rows.T, lower=1, trans_a=1).T
+            found[part] = np.einsum("ij,ij->i", half, rows)
         return found
 
 
@@ -114,16 +111,12 @@ class SummedRows:
     @cached_property
     def dense_at_tags(self) -> FloatArray:
         """What the dense columns add to the predictions of the tags."""
-        turned = self.turned
-        return dense_products(self.tags, self.dense, turned.dense_weights, at_once=turned.at_once)
+        return dense_products(self.tags, self.dense, self.turned.dense_weights)
 
     @cached_property
     def dense_at_words(self) -> FloatArray:
         """What the dense columns add to the product with P at the words."""
-        turned = self.turned
-        return dense_products(
-            self.words, self.dense, turned.dense_precision, at_once=turned.at_once
-        )
+        return dense_products(self.words, self.dense, self.turned.dense_precision)
 
     @cached_property
     def dense_at_mean(self) -> FloatArray:

@@ -13,7 +13,11 @@ from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Rows
 from sugartag.linalg.sparse_rows import entries_between, row_number_of_entries
 from sugartag.methods.sugar_plus.evidence import Evidence, compared_features
-from sugartag.methods.sugar_plus.look_alikes import OVERLAP, PAIRS_AT_ONCE, SHRINKAGE, LookAlikes
+from sugartag.methods.sugar_plus.look_alikes import LookAlikes
+from sugartag.methods.sugar_plus.voting import OVERLAP, SHRINKAGE
+
+PAIRS_AT_ONCE = 1 << 13
+"""Pairs of images that are compared in one step."""
 
 
 @dataclass(frozen=True, eq=False)
