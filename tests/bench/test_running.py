@@ -196,6 +196,13 @@ def test_half_precision_holds_the_same_images_in_half_the_room(tmp_path):
     assert (half.tags_of(slice(0, 60)) != whole.tags_of(slice(0, 60))).nnz == 0
 
 
+def test_through_a_single_point_time_is_in_proportion():
+    law = power_law([(1000, 10.0)])
+
+    assert law.exponent == 1
+    assert law.at(64_000) == pytest.approx(640.0)
+
+
 def test_a_power_law_goes_through_both_points():
     law = power_law([(2000, 40.0), (1000, 10.0)])
 

@@ -1,4 +1,4 @@
-"""A power law through two measurements, for sizes that nobody waits for."""
+"""A power law through one or two measurements, for sizes that nobody waits for."""
 
 import math
 from collections.abc import Sequence
@@ -28,8 +28,10 @@ def power_law(points: Sequence[tuple[float, float]]) -> PowerLaw:
     """Return the power law through the smallest and the largest of some points.
 
     The power is 1 at least: a smaller one only says that what is the same for all sizes took most
-    of the time.
+    of the time. Through a single point it is 1.
     """
     ordered = tuple(sorted(points))
     (few, fast), (many, slow) = ordered[0], ordered[-1]
+    if few == many:
+        return PowerLaw(ordered, 1.0)
     return PowerLaw(ordered, max(1.0, math.log(slow / fast) / math.log(many / few)))

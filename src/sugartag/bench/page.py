@@ -41,7 +41,8 @@ HOW = """\
   files also have the peak with these pages.
 - A method that meets its cap is ended. It is then run on two smaller worlds of the same shape, and
   the time for all images is read off the power law through both. Such a number is always called
-  extrapolated, and both points stand beside it.
+  extrapolated, and both points stand beside it. Where the larger one meets the cap too, the time is
+  extrapolated in proportion from the smaller one: it may well be more.
 - Votes are measured on a share of the images, which are scored by the votes of all; the time of
   scoring is linear in their number.
 - The floor is the time for the floating-point operations that sugar-plus cannot avoid, at the rate

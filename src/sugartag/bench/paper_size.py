@@ -157,10 +157,11 @@ class PaperSize:
             "how": f"ended by lack of {entries[name]['ended_by']}",
             "at_least": entries[name]["seconds"],
         }
-        if len(points) < 2:
+        if not points:
             return told
         law = power_law(points)
-        return told | {"seconds": law.at(self.images), "how": "extrapolated", **law.as_json()}
+        how = "extrapolated" if len(points) > 1 else "extrapolated in proportion"
+        return told | {"seconds": law.at(self.images), "how": how, **law.as_json()}
 
 
 def most_topics(world: World, n_tags: int) -> int:

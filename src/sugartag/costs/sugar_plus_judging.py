@@ -32,7 +32,6 @@ from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.by_owner import IMAGES_AT_ONCE
 from sugartag.methods.sugar_plus.evidence import IMAGES_AT_ONCE as COMPARED_AT_ONCE
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
-from sugartag.methods.sugar_plus.given import PAIRS_AT_ONCE as PRODUCTS_AT_ONCE
 from sugartag.methods.sugar_plus.habits import MOST_OWNERS, ROUNDS
 from sugartag.methods.sugar_plus.learning import ROWS_PER_BLOCK
 from sugartag.methods.sugar_plus.turned import ROWS_AT_ONCE
@@ -114,7 +113,6 @@ def _images_block(size: Size, shape: Shape) -> float:
     return (
         block_features(size, shape)
         + shape.rows * (8.0 * shape.D + ENTRY_BYTES * entries)
-        + 8.0 * shape.D * PRODUCTS_AT_ONCE
         + 8.0 * size.owners
     )
 
@@ -123,7 +121,7 @@ def _owners_block(size: Size, shape: Shape) -> float:
     """Return the bytes of the owners that are multiplied in one step."""
     owners = min(float(size.owners), float(OWNERS_AT_ONCE))
     numbers = 16.0 * shape.D + ENTRY_BYTES * own_tags(size)
-    return owners * numbers + 8.0 * shape.D * PRODUCTS_AT_ONCE
+    return owners * numbers
 
 
 def learning_stage(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:

@@ -137,7 +137,7 @@ def gather_evidence(
         median=1.0,
         width=1.0,
         centre=np.zeros(0, dtype=np.float32),
-        taste=_group_tastes(plan.tastes, collection, engine=engine).astype(np.float32),
+        taste=_group_tastes(plan.tastes, collection, engine=engine),
         n_tags=collection.n_tags,
         unit_features=plan.unit_features,
     )
@@ -244,10 +244,9 @@ def _word_rows(rows: Rows, words: Texts) -> SparseRows:
 
 
 def _group_tastes(count: int, collection: Collection, *, engine: Engine) -> FloatArray:
-    """Return owners x tastes: how the other members of their groups tag, in few numbers."""
-    nothing = np.zeros((collection.n_owners + 1, 0))
+    """Return owners and, last, nobody x tastes, float32: how the other members of groups tag."""
     if collection.groups.nnz == 0 or count == 0:
-        return nothing
+        return np.zeros((collection.n_owners + 1, 0), dtype=np.float32)
     profiles = owner_profiles(collection, engine=engine)
     owned = np.bincount(collection.owner, minlength=collection.n_owners + 1)[:-1]
     mean = profiles.sum(axis=0) / max(int(owned.sum()), 1)
@@ -258,5 +257,6 @@ def _group_tastes(count: int, collection: Collection, *, engine: Engine) -> Floa
     joined = np.asarray(members.sum(axis=1)).ravel()
     others = members @ (members.T @ coordinates) - joined[:, None] * coordinates
     images = members @ (members.T @ owned) - joined * owned
-    taste = others / (images + TASTE_SHRINKAGE)[:, None]
-    return np.vstack([taste, np.zeros((1, taste.shape[1]))])
+    taste = engine.room((collection.n_owners + 1, others.shape[1]), np.float32)
+    taste[:-1] = others / (images + TASTE_SHRINKAGE)[:, None]
+    return taste

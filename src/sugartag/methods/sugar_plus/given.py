@@ -23,8 +23,6 @@ from sugartag.methods.sugar_plus.turned import SummedRows, Turned
 
 OWNERS_AT_ONCE = 2_048
 """Owners whose sums are multiplied in one step."""
-PAIRS_AT_ONCE = 1 << 10
-"""Columns of images whose products with the dense columns are made in one step."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import numpy as np
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine
+from sugartag.engine.heap import give_back_freed_memory
 from sugartag.methods.settings import require, require_not_negative, require_positive
 from sugartag.methods.sugar_plus.belief import learned_belief
 from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose, penalties
@@ -179,6 +180,7 @@ class _Clock:
         self.began = time.perf_counter()
 
     def tell(self, message: str, *values: object) -> None:
-        """Log what was found, and after how long."""
+        """Log what was found, and after how long; what that took is free for what follows."""
         seconds = time.perf_counter() - self.began
         logger.info(f"sugar-plus, %.1f s: {message}", seconds, *values)
+        give_back_freed_memory()

@@ -17,7 +17,7 @@ from sugartag.linalg.compiled import compiled
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence import Evidence
 
-ENTRIES_AT_ONCE = 1 << 20
+ENTRIES_AT_ONCE = 1 << 18
 """Tags whose products are added in one step, about; those of one image or owner together."""
 BAND = 256
 """Sparse columns whose products one thread adds at a time."""
