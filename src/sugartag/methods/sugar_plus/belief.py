@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.linalg.compiled import compiled
@@ -120,6 +119,8 @@ def belief_curve(
     evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray, recall: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return points of the rising function b = (y - s) / (r - s) of the evidence."""
+    from scipy.optimize import isotonic_regression
+
     if not given.any():
         return np.zeros(1), np.full(1, LEAST)
     edges = np.unique(np.quantile(evidence[given], np.linspace(0, 1, BINS)))
