@@ -62,13 +62,15 @@ def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:
 def _judging(fitted: FittedSugarPlus, collection: Collection) -> float:
     """Return what an image needs once its likeness to the anchors is known.
 
-    Its dense columns and its tags go through the weights, and through the rows of P that leave it
-    out of its own prediction; the sums of its owner do so once for all of the owner's images.
+    Its dense columns and its tags go through the weights. To leave it out of its own prediction it
+    needs d P d', d being its dense columns, and P d' at its tags. The sums of its owner go through
+    the weights and through P once for all of the owner's images.
     """
     r, tags = fitted.evidence.n_dense, fitted.evidence.n_tags
     mean_given = _given(collection) / collection.n_images
     owners_per_image = collection.n_owners / collection.n_images
-    return 2.0 * (r * (1.0 + owners_per_image) + mean_given) * (tags + r)
+    through = 2.0 * (r * (1.0 + owners_per_image) + mean_given) * tags
+    return through + r * r + 2.0 * mean_given * r + 2.0 * owners_per_image * r * r
 
 
 def _given(collection: Collection) -> float:

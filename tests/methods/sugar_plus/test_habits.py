@@ -8,7 +8,8 @@ from sugartag.collection.model import Rows
 from sugartag.methods.sugar_plus import habits as habits_module
 from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.habit_odds import CHANCES, RATES
-from sugartag.methods.sugar_plus.habits import FIRST_WEIGHT, ROUNDS, WEIGHTS, Habits, Manners
+from sugartag.methods.sugar_plus.habits import FIRST_WEIGHT, ROUNDS, WEIGHTS, Habits
+from sugartag.methods.sugar_plus.manners import Manners
 
 N_OWNERS, N_TAGS = 9, 7
 
@@ -166,7 +167,7 @@ def test_images_of_unknown_owners_are_stamped_as_often_as_anybodys(world):
     found = manners.stamps(rows, at_given, np.zeros(len(rows))).toarray()
 
     np.testing.assert_allclose(found, habits.weight @ RATES, rtol=1e-6)
-    np.testing.assert_array_equal(manners.usual_stamps(len(rows)).toarray(), found)
+    np.testing.assert_array_equal(manners.usual_stamps(rows).toarray(), found)
 
 
 def planted(seed, share, n_owners=200, n_tags=40, n_each=20):

@@ -11,6 +11,7 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.linalg.compiled import compiled, fit_together, read_only
 from sugartag.linalg.entries import Entries
+from sugartag.linalg.sparse_times_dense import add_both_products
 
 LEAST_ROOM = np.float32(0.05)
 """What 1 - leverage is counted as, at least: below, an image says nearly all about itself."""
@@ -46,8 +47,6 @@ class Images(NamedTuple):
     """Sparse columns, as given."""
     believed_known: Entries
     """Sparse columns, tags as far as they were believed."""
-    by_dense: FloatArray
-    """Images x tags: what the dense columns predict."""
     given: Entries
     """Tags."""
     believed: Entries
@@ -91,6 +90,40 @@ SEEN, C, BOTH, MIXED, SQUARED, AT_SHARE, AT_FITTED_SHARE = range(7)
 S P S', and what is beyond of the owner's, times the weighed shares, as given and as fitted."""
 
 
+class Row(NamedTuple):
+    """What is predicted of an image, by tag, beyond what is there: z w - z. Float32."""
+
+    now: FloatArray
+    """As it is given."""
+    fitted: FloatArray
+    """As it was fitted."""
+    theirs: FloatArray
+    """S w - S, S being the sums over the images of its owner."""
+
+
+class Left(NamedTuple):
+    """What leaves an image out of its own prediction. Float32."""
+
+    seen: np.float32
+    """1 if it was fitted, else 0: then there is nothing to leave out."""
+    c: np.float32
+    room: np.float32
+    """1 - c - z~ P z~', z~ being z - c S."""
+    mixed: np.float32
+    """z P z~'."""
+
+
+class Added(NamedTuple):
+    """How many times the parts of an interest are added. Float32."""
+
+    theirs: np.float32
+    """What is predicted of all images of the owner."""
+    own: np.float32
+    """What is predicted of the image itself, taken off."""
+    share: np.float32
+    """The share of the tag, as fitted."""
+
+
 @compiled
 def say(
     constants: Constants,
@@ -103,129 +136,113 @@ def say(
 ) -> None:
     """Write what is said about images x tags, the images themselves left out.
 
-    ``interest``, what is said of the owners' other images, is added to ``excess`` where it has no
-    rows. ``at_asked`` is what the content alone says about the tags asked for, beyond their shares.
+    ``excess`` has what the dense columns predict, and gets what is said. ``interest``, what is said
+    of the owners' other images, is added to it where it has no rows. ``at_asked`` is what the
+    content alone says about the tags asked for, beyond their shares.
     """
-    n_tags = len(constants.own)
+    n_tags, zero, one = len(constants.own), np.float32(0), np.float32(1)
     now, fitted = np.empty(n_tags, np.float32), np.empty(n_tags, np.float32)
-    theirs = np.empty(n_tags, np.float32)
     for image in range(len(excess)):
-        if owners.new[image]:
-            theirs[:] = owners.made[owners.place[image]]
-        else:
-            theirs[:] = owners.kept[owners.place[image]]
-        _predict(constants, images, image, now, fitted)
-        _add(images.given, image, np.float32(-1), now)
-        _add(images.believed, image, np.float32(-1), fitted)
-        if images.numbers[image, SEEN] > 0:
-            _leave_out(constants, images, image, now, fitted, theirs)
-        _add(images.given, image, np.float32(1), now)
-        for entry in range(asked.tags.start[image], asked.tags.start[image + 1]):
+        said, place, tags = excess[image], owners.place[image], _range(asked.tags, image)
+        row = Row(now, fitted, owners.made[place] if owners.new[image] else owners.kept[place])
+        _predict(constants, images, image, said, row)
+        for entry in tags:
+            at_asked[entry] = now[asked.tags.column[entry]]
+        _add(images.given, image, -one, now)
+        _add(images.believed, image, -one, fitted)
+        left = _left(constants, images, image, row)
+        for entry in tags:
             tag = asked.tags.column[entry]
-            at_asked[entry] = now[tag] - constants.share[tag]
-        for tag in range(n_tags):
-            now[tag] += asked.shares[image] * constants.share[tag]
-        _add(asked.votes, image, np.float32(1), now)
-        _hear_others(constants, images, owners, asked, image, fitted, theirs)
+            at_asked[entry] -= _owed(constants, row, left, tag) + constants.share[tag]
+        scale = asked.interest[image]
+        added = Added(scale, scale * left.seen, asked.rest[image])
         if len(interest):
-            excess[image] = now
-            interest[image] = theirs
-        else:
+            heard = interest[image]
+            _write(constants, row, left, asked.shares[image], Added(zero, zero, zero), said)
             for tag in range(n_tags):
-                excess[image, tag] = now[tag] + theirs[tag]
+                heard[tag] = _of_others(constants, row, added, tag)
+        else:
+            heard = said
+            _write(constants, row, left, asked.shares[image], added, said)
+        _add(images.given, image, one, said)
+        _add(asked.votes, image, one, said)
+        _add(owners.tags, image, added.theirs, heard)
+        _add(images.believed, image, -added.own, heard)
 
 
 @compiled
-def _leave_out(
-    constants: Constants,
-    images: Images,
-    image: int,
-    now: FloatArray,
-    fitted: FloatArray,
-    theirs: FloatArray,
-) -> None:
-    """Take off what an image that was fitted owes to its own tags."""
-    room, mixed = _forms(constants, images, image, now, fitted, theirs)
-    c = np.float32(images.numbers[image, C])
-    for tag in range(len(now)):
-        left = theirs[tag] * c - fitted[tag]
-        squared = left * left * constants.own[tag]
-        now[tag] -= (squared * now[tag] + left * mixed) / max(squared + room, LEAST_ROOM)
-
-
-@compiled
-def _hear_others(
-    constants: Constants,
-    images: Images,
-    owners: Owners,
-    asked: Asked,
-    image: int,
-    fitted: FloatArray,
-    theirs: FloatArray,
-) -> None:
-    """Turn what is beyond of all images of the owner into what is said of the others."""
-    seen, scale = np.float32(images.numbers[image, SEEN]), asked.interest[image]
-    for tag in range(len(theirs)):
-        others = (theirs[tag] - seen * fitted[tag]) * scale
-        theirs[tag] = others + asked.rest[image] * constants.fitted_share[tag]
-    _add(owners.tags, image, scale, theirs)
-    _add(images.believed, image, -scale * seen, theirs)
+def _range(entries: Entries, row: int) -> range:
+    return range(entries.start[row], entries.start[row + 1])
 
 
 @compiled
 def _predict(
-    constants: Constants, images: Images, image: int, now: FloatArray, fitted: FloatArray
+    constants: Constants, images: Images, image: int, by_dense: FloatArray, row: Row
 ) -> None:
     """Write what is predicted of each tag, as given and as fitted."""
-    for tag in range(len(now)):
-        now[tag] = images.by_dense[image, tag] + constants.base[0, tag]
-        fitted[tag] = images.by_dense[image, tag] + constants.base[1, tag]
-    add_product(images.known, image, constants.weights, now)
-    add_product(images.believed_known, image, constants.weights, fitted)
+    for tag in range(len(by_dense)):
+        row.now[tag] = by_dense[tag] + constants.base[0, tag]
+        row.fitted[tag] = by_dense[tag] + constants.base[1, tag]
+    known = images.known, images.believed_known
+    add_both_products(*known, image, constants.weights, row.now, row.fitted)
 
 
 @compiled
-def add_product(entries: Entries, row: int, matrix: FloatArray, total: FloatArray) -> None:
-    """Add a sparse row times a matrix."""
-    for entry in range(entries.start[row], entries.start[row + 1]):
-        value, numbers = entries.value[entry], matrix[entries.column[entry]]
-        for place in range(len(total)):
-            total[place] += value * numbers[place]
+def _write(
+    constants: Constants, row: Row, left: Left, shares: np.float32, added: Added, said: FloatArray
+) -> None:
+    """Write what is said by the content, so many times each tag's share, and by other images."""
+    for tag in range(len(said)):
+        content = row.now[tag] - _owed(constants, row, left, tag)
+        said[tag] = (content + shares * constants.share[tag]) + _of_others(
+            constants, row, added, tag
+        )
+
+
+@compiled
+def _owed(constants: Constants, row: Row, left: Left, tag: int) -> np.float32:
+    """Return what the prediction of a tag owes to the image itself having been fitted."""
+    own = row.theirs[tag] * left.c - row.fitted[tag]
+    squared = own * own * constants.own[tag]
+    owed = (squared * row.now[tag] + own * left.mixed) / max(squared + left.room, LEAST_ROOM)
+    return np.float32(left.seen * owed)
+
+
+@compiled
+def _of_others(constants: Constants, row: Row, added: Added, tag: int) -> np.float32:
+    """Return what is predicted of the other images of the owner."""
+    others = row.theirs[tag] * added.theirs - row.fitted[tag] * added.own
+    return np.float32(others + added.share * constants.fitted_share[tag])
 
 
 @compiled
 def _add(entries: Entries, row: int, times: np.float32, total: FloatArray) -> None:
     """Add the entries of a row, so many times."""
-    for entry in range(entries.start[row], entries.start[row + 1]):
+    for entry in _range(entries, row):
         total[entries.column[entry]] += times * entries.value[entry]
 
 
 @compiled
-def _forms(
-    constants: Constants,
-    images: Images,
-    image: int,
-    now: FloatArray,
-    fitted: FloatArray,
-    theirs: FloatArray,
-) -> tuple[np.float32, np.float32]:
-    """Return 1 - c - z~ P z~' and z P z~' of an image, z~ being z - c S."""
+def _left(constants: Constants, images: Images, image: int, row: Row) -> Left:
+    """Return what leaves an image out of its own prediction."""
     numbers = images.numbers[image]
     c, own, share = numbers[C], constants.own, constants.weighed_share
     itself, now_itself = np.float32(0), np.float32(0)
     for tag in range(len(own)):
-        itself += fitted[tag] * share[tag]
-        now_itself += now[tag] * share[tag]
+        itself += row.fitted[tag] * share[tag]
+        now_itself += row.now[tag] * share[tag]
     with_sums, now_with_sums = numbers[AT_FITTED_SHARE], numbers[AT_SHARE]
-    for entry in range(images.believed.start[image], images.believed.start[image + 1]):
+    for entry in _range(images.believed, image):
         tag = images.believed.column[entry]
         weight = images.believed.value[entry] * own[tag]
-        itself -= fitted[tag] * weight
-        now_itself -= now[tag] * weight
-        with_sums -= theirs[tag] * weight
-    for entry in range(images.given.start[image], images.given.start[image + 1]):
+        itself -= row.fitted[tag] * weight
+        now_itself -= row.now[tag] * weight
+        with_sums -= row.theirs[tag] * weight
+    for entry in _range(images.given, image):
         tag = images.given.column[entry]
-        now_with_sums -= theirs[tag] * images.given.value[entry] * own[tag]
+        now_with_sums -= row.theirs[tag] * images.given.value[entry] * own[tag]
     both = numbers[BOTH] + itself - 2 * c * with_sums + c * c * numbers[SQUARED]
     mixed = numbers[MIXED] + now_itself - c * now_with_sums
-    return np.float32(1 - c - both), np.float32(mixed)
+    return Left(
+        np.float32(numbers[SEEN]), np.float32(c), np.float32(1 - c - both), np.float32(mixed)
+    )

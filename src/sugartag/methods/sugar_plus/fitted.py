@@ -13,7 +13,6 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Rows
 from sugartag.engine.base import Engine
-from sugartag.linalg.compiled import fit_together, read_only
 from sugartag.linalg.entries import Entries
 from sugartag.linalg.sparse_rows import row_number_of_entries, values_at
 from sugartag.methods.base import Explanations
@@ -23,9 +22,9 @@ from sugartag.methods.sugar_plus.choice import Choice
 from sugartag.methods.sugar_plus.decisions import as_decided
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.explain import Explainer
-from sugartag.methods.sugar_plus.habits import Manners, Stamps
 from sugartag.methods.sugar_plus.learning import steps
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
+from sugartag.methods.sugar_plus.manners import Manners, Stamps
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.through import Through
 
@@ -86,8 +85,9 @@ class FittedSugarPlus:
         return found
 
     def get_ready(self, *, engine: Engine) -> None:
-        """Keep the sums of owners."""
+        """Keep the sums of owners and their habits."""
         self.ridge.keep_owners(engine=engine)
+        self.manners.habits.get_ready(threads=engine.threads)
 
     def explain(
         self, rows: Rows, row: IntArray, tag: IntArray, catalogue: Catalogue
@@ -128,14 +128,12 @@ class FittedSugarPlus:
         through = Through(self.ridge, now, self.believed)
         alike = self.look_alikes.judge(now, self.evidence).times(self.alike_weight)
         at_given = through.with_others(alike, self.interest_weight, rows.tags, out)
-        stamps = self.manners.stamps(rows, at_given, through.seen)
-        _believe(self.whole, out, stamps, rows.tags)
+        _believe(self.whole, out, self.manners.stamps(rows, at_given, through.seen))
 
     def _by_strangers(self, rows: Rows, out: FloatArray) -> None:
         through = Through(self.ridge, self.corrected(rows), self.believed)
         out[:], _ = through.content()
-        stamps = self.manners.usual_stamps(len(rows))
-        _believe(self.manners.alone, out, stamps, rows.tags)
+        _believe(self.manners.alone, out, self.manners.usual_stamps(rows))
 
 
 @contextmanager
@@ -149,14 +147,11 @@ def _written_to(found: FloatArray, images: IntArray) -> Iterator[FloatArray]:
     found[images] = apart
 
 
-def _believe(belief: Belief, said: FloatArray, stamps: Stamps, given: SparseRows) -> None:
+def _believe(belief: Belief, said: FloatArray, stamps: Stamps) -> None:
     """Turn what is said about images x tags, in place, into the probability that tags belong."""
-    low, per_step, recall = map(np.float32, (belief.low, 1.0 / belief.step, belief.recall))
-    curve = Curve(low, per_step, read_only(belief.belongs), recall, read_only(belief.slips))
     n_tags = said.shape[1]
-    fit_together(len(belief.slips) == n_tags)
-    stamped = Stamped(stamps.unused, Entries.of(stamps.used, n_tags))
-    believe(curve, said, stamped, Entries.of(given, n_tags))
+    given = Entries.of(stamps.tags, n_tags)
+    believe(Curve.of(belief, n_tags), said, Stamped.of(stamps), given)
 
 
 RIGHT, WRONG = np.float32(0.999), np.float32(0.001)

@@ -15,8 +15,9 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.methods.sugar_plus.belief import LEAST, Belief
 from sugartag.methods.sugar_plus.evidence import MIN_USES, Evidence
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
-from sugartag.methods.sugar_plus.habits import Habits, Manners
+from sugartag.methods.sugar_plus.habits import Habits
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
+from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.remembered import remembering
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sparse_columns import outside_of

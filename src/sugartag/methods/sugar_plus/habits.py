@@ -13,14 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, Room, SparseRows
-from sugartag.collection.model import Rows
 from sugartag.engine.base import row_blocks
 from sugartag.linalg.compiled import fit_together, read_only
 from sugartag.linalg.entries import Entries
 from sugartag.linalg.sparse_rows import entries_between, row_number_of_entries
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.at_places import stored_at
-from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.by_owner import IMAGES_AT_ONCE, ByOwner
 from sugartag.methods.sugar_plus.habit_odds import (
     LOG_MISS,
@@ -100,6 +98,10 @@ class Habits:
             self.images + sign * np.diff(mine.start),
         )
 
+    def get_ready(self, *, threads: int) -> None:
+        """Do once what images that were fitted need."""
+        self.__dict__["on_fitted"] = self._on_images(1.0, threads=threads)
+
     @property
     def usual(self) -> np.float32:
         """How probably a habit stamps a tag on an image of which no other of its owner is known."""
@@ -132,13 +134,16 @@ class Habits:
         """How probably each pair's tag is stamped on an image that is not counted."""
         return self._on_images(0.0)
 
-    def _on_images(self, seen: float) -> FloatArray:
+    def _on_images(self, seen: float, *, threads: int = 1) -> FloatArray:
         found = np.empty(self.uses.nnz, dtype=np.float32)
         owner = row_number_of_entries(self.uses).astype(np.int32)
-        for part in row_blocks(len(found), PAIRS_AT_ONCE):
+
+        def fill(part: slice) -> None:
             pair = np.arange(part.start, part.stop)
             nothing, counted = np.zeros(len(pair)), np.full(len(pair), seen)
             found[part] = self.stamps_at(owner[part], pair, nothing, counted)
+
+        run_parts(fill, row_blocks(len(found), PAIRS_AT_ONCE), threads)
         return found
 
     def stamps_on(
@@ -177,75 +182,6 @@ class Habits:
         every = 1.0 - self.weight.sum() + self.weight @ odds
         found: FloatArray = (self.weight * RATES) @ odds / every
         return found
-
-
-@dataclass(frozen=True, eq=False)
-class Manners:
-    """How people tag, as far as content alone can tell."""
-
-    plain: Belief
-    """With every use of a tag taken for honest: what habits are held against."""
-    habits: Habits
-    alone: Belief
-    """Of content alone, habits set aside."""
-
-    def stamps(self, rows: Rows, at_given: FloatArray, seen: FloatArray) -> "Stamps":
-        """Return how probably a habit stamps each tag on.
-
-        ``at_given`` is what content says about the given tags of the images, in the order they are
-        stored; ``seen`` is 1 for images that were fitted.
-        """
-        habits, uses = self.habits, self.habits.uses
-        unused = habits.stamps_unused(rows.owner, seen).astype(np.float32)
-        owner = np.minimum(rows.owner, uses.shape[0])
-        ends = np.append(uses.indptr, uses.nnz)
-        row, pair = entries_between(ends[owner], ends[owner + 1])
-        start = np.concatenate([[0], np.cumsum(ends[owner + 1] - ends[owner])])
-        tag = uses.indices[pair]
-        chance = habits.on_fitted[pair] if seen.all() else habits.on_new[pair]
-        if seen.any() and not seen.all():
-            chance = np.where(seen[row] > 0, habits.on_fitted[pair], chance)
-        # An image that was counted is not to be held against itself.
-        image = row_number_of_entries(rows.tags)
-        place = _found(row, tag, image, rows.tags.indices, uses.shape[1])
-        known = (place >= 0) & (seen[image] > 0)
-        place, image, given = place[known], image[known], rows.tags.indices[known]
-        own = self.plain.chance(at_given[known], self.plain.slips[given])
-        chance[place] = habits.stamps_at(rows.owner[image], pair[place], own, seen[image])
-        shape = len(rows), uses.shape[1]
-        return Stamps(unused, sparse.csr_array((chance, tag, start), shape=shape))
-
-    def usual_stamps(self, n_images: int) -> "Stamps":
-        """Return the same for images whose owners nobody knows."""
-        unused = np.full(n_images, self.habits.usual, dtype=np.float32)
-        return Stamps(unused, sparse.csr_array((n_images, self.habits.uses.shape[1])))
-
-
-@dataclass(frozen=True, eq=False)
-class Stamps:
-    """How probably a habit stamps tags on images. Float32."""
-
-    unused: FloatArray
-    """Of each image: any tag that its owner never used."""
-    used: SparseRows
-    """Images x tags: those that the owner used."""
-
-    def toarray(self) -> FloatArray:
-        """Return images x tags."""
-        found = np.repeat(self.unused[:, None], self.used.shape[1], axis=1)
-        found[row_number_of_entries(self.used), self.used.indices] = self.used.data
-        return found
-
-
-def _found(
-    row: IntArray, column: IntArray, of_row: IntArray, of_column: IntArray, n_columns: int
-) -> IntArray:
-    """Return which of some ascending places each of others is, -1 where it is none of them."""
-    if not len(row):
-        return np.full(len(of_row), -1)
-    keys, wanted = row * np.int64(n_columns) + column, of_row * np.int64(n_columns) + of_column
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, place, -1)
 
 
 def _bounded(log_odds: FloatArray) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +10,11 @@ from sugartag._typing import BoolArray, FloatArray, IntArray, Room, SparseRows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.errors import StorageError
 from sugartag.linalg.compiled import read_only
+from sugartag.linalg.entries import Entries
 from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.sugar_plus.cell_by_cell import Constants
-from sugartag.methods.sugar_plus.sums import OwnerTotals
+from sugartag.linalg.sparse_times_dense import add_products
+from sugartag.methods.sugar_plus.levels import Levels
+from sugartag.methods.sugar_plus.sums import OwnerTotals, padded
 
 if TYPE_CHECKING:
     from sugartag.methods.sugar_plus.ridge import Ridge
@@ -23,93 +24,6 @@ OWNER_CELLS = 1 << 24
 SCRATCH_CELLS = 1 << 30
 """Owners x tags whose sums are kept in scratch files, at most."""
 OWNERS_AT_ONCE = 512
-
-
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """A ridge made ready for products: its weights in parts, and what is constant. Float32."""
-
-    ridge: "Ridge"
-
-    @property
-    def share(self) -> FloatArray:
-        """Of the images that have each tag."""
-        return self.ridge.share
-
-    @property
-    def fitted_share(self) -> FloatArray:
-        """Of each tag, as far as it is trusted."""
-        return self.ridge.fitted_share
-
-    @property
-    def _n(self) -> int:
-        return self.ridge.evidence.n_sparse
-
-    @property
-    def sparse_weights(self) -> FloatArray:
-        """Sparse columns x tags."""
-        return self.ridge.weights[: self._n]
-
-    @property
-    def dense_weights(self) -> FloatArray:
-        """Dense columns x tags."""
-        return self.ridge.weights[self._n :]
-
-    @property
-    def sparse_precision(self) -> FloatArray:
-        """P at sparse columns x columns that are no tags."""
-        return self.ridge.other_precision[: self._n]
-
-    @property
-    def dense_precision(self) -> FloatArray:
-        """P at dense columns x columns that are no tags."""
-        return self.ridge.other_precision[self._n :]
-
-    @property
-    def dense_mean(self) -> FloatArray:
-        """Of each dense column."""
-        return self.ridge.mean[self._n :]
-
-    @property
-    def word_mean(self) -> FloatArray:
-        """Of each title word."""
-        return self.ridge.mean[len(self.ridge.evidence.predictor) : self._n]
-
-    @cached_property
-    def base(self) -> FloatArray:
-        """What is predicted of each tag where nothing is known: as given, and as fitted."""
-        shares = np.stack([self.share, self.fitted_share])
-        found: FloatArray = shares - self._means @ self.sparse_weights
-        return found
-
-    @cached_property
-    def other_base(self) -> FloatArray:
-        """The same of columns that are no tags: z P of a centred row of zeros."""
-        found: FloatArray = -(self._means @ self.sparse_precision)
-        return found
-
-    @property
-    def _means(self) -> FloatArray:
-        return np.stack([self.ridge.mean[: self._n], self.ridge.fitted_mean[: self._n]])
-
-    def other_columns(self, words: SparseRows, dense: FloatArray, images: FloatArray) -> FloatArray:
-        """Return the columns that are no tags, centred, of rows that sum up so many images."""
-        if not words.shape[1]:
-            return dense
-        return np.hstack([words.toarray() - np.multiply.outer(images, self.word_mean), dense])
-
-    @cached_property
-    def constants(self) -> Constants:
-        """What goes cell by cell needs of each tag."""
-        own, weighed = self.ridge.own_precision, self.weighed_shares[:, 1]
-        shares = self.share, self.fitted_share
-        return Constants.of(self.sparse_weights, self.base, own, weighed, *shares)
-
-    @cached_property
-    def weighed_shares(self) -> FloatArray:
-        """Tags x 2: their shares, as given and as fitted, times P[t, t]."""
-        shares = np.stack([self.share, self.fitted_share], axis=1)
-        return shares * self.ridge.own_precision[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,20 +56,25 @@ class OwnerLevels:
     def of(cls, levels: Levels, totals: OwnerTotals) -> "OwnerLevels":
         """Take sums through a ridge."""
         ridge = levels.ridge
+        if not len(totals):
+            return cls.empty(ridge, 0, np.zeros)
         words = totals.words.astype(np.float32)
         known = ridge.evidence.known(totals.tags.astype(np.float32), words)
         images = totals.images.astype(np.float32)
         dense = totals.dense - np.multiply.outer(images, levels.dense_mean)
-        beyond = np.asarray(known @ levels.sparse_weights)
-        beyond += dense @ levels.dense_weights
+        sparse = Entries.of(known, ridge.evidence.n_sparse)
+        beyond = dense @ levels.dense_weights
         beyond += np.multiply.outer(images, levels.base[1])
-        tags = totals.tags
+        add_products(sparse, read_only(levels.sparse_weights), beyond)
+        others = dense @ levels.dense_precision
+        others += np.multiply.outer(images, levels.other_base[1])
+        add_products(sparse, read_only(levels.sparse_precision), others)
+        tags, shares = totals.tags, levels.weighed_shares.astype(np.float64)
         row, column = row_number_of_entries(tags), tags.indices
         beyond[row, column] -= tags.data
-        others = np.asarray(known @ levels.sparse_precision)
-        others += dense @ levels.dense_precision
-        others += np.multiply.outer(images, levels.other_base[1])
-        at_shares = beyond.astype(np.float64) @ levels.weighed_shares.astype(np.float64)
+        n = ridge.evidence.n_sparse
+        at_shares = known @ levels.at_weighed_shares[:n] + dense @ levels.at_weighed_shares[n:]
+        at_shares += np.multiply.outer(images, levels.base[1] @ shares) - tags @ shares
         columns = levels.other_columns(words, dense, images)
         terms = tags.data * ridge.own_precision[column] * beyond[row, column]
         squared = np.einsum("ij,ij->i", others, columns, dtype=np.float64)
@@ -200,13 +119,14 @@ class KeptOwners:
 
     def of_rows(self, ridge: "Ridge", owner: IntArray) -> "OwnersOfRows":
         """Return what is known of the owner of each image."""
-        distinct, spot = np.unique(np.minimum(owner, len(ridge.owners)), return_inverse=True)
-        totals = ridge.owners.at(distinct)
-        place = self.number[distinct]
+        owners, known = ridge.owners, np.minimum(owner, len(ridge.owners))
+        place = self.number[known]
         new = place == len(self.kept)
-        made = OwnerLevels.of(ridge.levels, totals.at(np.flatnonzero(new)))
-        place[new] = np.arange(len(made))
-        return OwnersOfRows(totals, spot, self.kept, made, place[spot], new[spot])
+        distinct, place[new] = np.unique(known[new], return_inverse=True)
+        made = OwnerLevels.of(ridge.levels, owners.at(distinct))
+        images = np.append(owners.images, 0.0)[known].astype(np.float32)
+        tags = padded(owners.tags, 1)[known].astype(np.float32)
+        return OwnersOfRows(images, tags, self.kept, made, place, new)
 
 
 def _room_for(ridge: "Ridge", wanted: int, engine: Engine) -> OwnerLevels:
@@ -228,27 +148,16 @@ def take_owners_through(block: Block, ridge: "Ridge", owners: IntArray) -> Owner
 class OwnersOfRows:
     """Sums over the images of the owner of each image; nobody's are nothing."""
 
-    totals: OwnerTotals
-    """Of the owners there are, each once."""
-    spot: IntArray
-    """Which of these each image is of."""
+    images: FloatArray
+    """How many each owner has; float32."""
+    tags: SparseRows
+    """Images x tags, as far as they are trusted; float32."""
     kept: OwnerLevels
     made: OwnerLevels
     place: IntArray
     """Where the levels of each image's owner are, among those kept or those made now."""
     new: BoolArray
     """Whether they were made now."""
-
-    @cached_property
-    def images(self) -> FloatArray:
-        """How many each owner has."""
-        return self.totals.images.astype(np.float32)[self.spot]
-
-    @property
-    def tags(self) -> SparseRows:
-        """Images x tags, as far as they are trusted; float32."""
-        found: SparseRows = self.totals.tags.astype(np.float32)[self.spot]
-        return found
 
     @property
     def others(self) -> FloatArray:

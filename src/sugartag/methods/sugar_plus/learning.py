@@ -10,8 +10,9 @@ from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries, same_places
 from sugartag.methods.sugar_plus.belief import Belief, learned_belief, slip_rates
 from sugartag.methods.sugar_plus.given import Multiplied, judge_fitted_tags
-from sugartag.methods.sugar_plus.habits import Habits, Manners
+from sugartag.methods.sugar_plus.habits import Habits
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
+from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.ridge import Ridge
 
 CELLS = 1 << 22

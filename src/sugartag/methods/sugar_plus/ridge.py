@@ -30,7 +30,8 @@ from sugartag.engine.base import Engine, row_blocks
 from sugartag.linalg.symmetric import invert
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence import Evidence
-from sugartag.methods.sugar_plus.kept_owners import KeptOwners, Levels
+from sugartag.methods.sugar_plus.kept_owners import KeptOwners
+from sugartag.methods.sugar_plus.levels import Levels
 from sugartag.methods.sugar_plus.normal import Normal, normal_equations
 from sugartag.methods.sugar_plus.sparse_columns import outside_of
 from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums

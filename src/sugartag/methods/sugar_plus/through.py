@@ -41,21 +41,16 @@ class Through:
         self.seen = (rows.position < ridge.n_images).astype(np.float32)
         believed = trusted[np.minimum(rows.position, trusted.shape[0] - 1)].astype(np.float32)
         words = evidence.words_of(rows).astype(np.float32)
-        dense = evidence.dense(rows) - levels.dense_mean
+        self._dense = dense = evidence.dense(rows) - levels.dense_mean
         given = rows.tags.astype(np.float32)
         known = evidence.known(given, words), evidence.known(believed, words)
         self._owners = ridge.kept_owners.of_rows(ridge, rows.owner)
         columns = levels.other_columns(words, dense, np.ones(len(rows), dtype=np.float32))
-        others = dense @ levels.dense_precision
-        now, fitted = (
-            np.einsum("ij,ij->i", sparse @ levels.sparse_precision + others + base, columns)
-            for sparse, base in zip(known, levels.other_base, strict=True)
-        )
+        now, fitted = levels.at_others(known, words, dense, columns)
         n_sparse, n_tags = evidence.n_sparse, evidence.n_tags
         self._images = Images(
             Entries.of(known[0], n_sparse),
             Entries.of(known[1], n_sparse),
-            dense @ levels.dense_weights,
             Entries.of(given, n_tags),
             Entries.of(believed, n_tags),
             self._numbers(columns, now, fitted),
@@ -88,6 +83,7 @@ class Through:
         n_tags = self.ridge.evidence.n_tags
         at_asked = np.empty(len(asked.tags.column), np.float32)
         owners = Owners(*self._owners.beyond, Entries.of(self._owners.tags, n_tags))
+        np.matmul(self._dense, self.ridge.levels.dense_weights, out=excess)
         say(self.ridge.levels.constants, self._images, owners, asked, excess, interest, at_asked)
         return at_asked
 

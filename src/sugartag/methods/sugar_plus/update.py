@@ -19,7 +19,7 @@ from sugartag.methods.sugar_plus.decisions import as_decided, latest
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.growth import grown, widened
-from sugartag.methods.sugar_plus.habits import Habits, Manners
+from sugartag.methods.sugar_plus.habits import Habits
 from sugartag.methods.sugar_plus.images import (
     Images,
     as_ones,
@@ -30,6 +30,7 @@ from sugartag.methods.sugar_plus.images import (
 from sugartag.methods.sugar_plus.in_short import InShort, describe_images
 from sugartag.methods.sugar_plus.learning import GivenTags, judge_given_tags, tags_as_given
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
+from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.method import SugarPlus
 from sugartag.methods.sugar_plus.remembered import remembering
 from sugartag.methods.sugar_plus.sums import Sums, add_up
