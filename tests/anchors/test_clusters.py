@@ -133,6 +133,22 @@ def test_centres_are_found_on_a_sample_but_all_images_get_one(collection, engine
     assert len(found.label) == 600
 
 
+def test_a_sample_is_the_same_however_it_is_read(collection, monkeypatch):
+    one, three = (
+        clusters.sampled_features(
+            collection, 50, unit_features=True, rng=np.random.default_rng(1), threads=threads
+        )
+        for threads in (1, 3)
+    )
+    monkeypatch.setattr(clusters, "READ_AT_ONCE", 7)
+    cut = clusters.sampled_features(
+        collection, 50, unit_features=True, rng=np.random.default_rng(1), threads=3
+    )
+
+    np.testing.assert_array_equal(one, three)
+    np.testing.assert_allclose(cut, one, rtol=1e-12)
+
+
 def test_owner_profiles_count_the_images_with_a_tag(collection):
     profiles = owner_profiles(collection, engine=LocalEngine(workers=2)).toarray()
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sugartag.linalg import nystrom
 from sugartag.linalg.nystrom import NystromMap, inverse_square_root, median_width, rbf_kernel
 
 
@@ -73,3 +74,13 @@ def test_the_inverse_square_root_undoes_the_matrix():
 )
 def test_the_width_is_the_median_distance_of_two_different_rows(rows, width):
     assert median_width(np.array(rows)) == pytest.approx(width)
+
+
+def test_the_width_is_the_same_however_the_rows_are_cut(rng, monkeypatch):
+    rows = rng.normal(size=(40, 3))
+    apart = np.square(rows[:, None] - rows).sum(axis=2)[np.triu_indices(40, 1)]
+    monkeypatch.setattr(nystrom, "BAND", 7)
+
+    one, three = (median_width(rows, threads=threads) for threads in (1, 3))
+
+    assert one == three == pytest.approx(np.sqrt(np.median(apart)), rel=1e-12)

@@ -19,8 +19,8 @@ SAMPLE_SIZE = 20_000
 SAME_DISTANCE = 10
 """Squared distances are compared to so many decimals of the centres' squared length, so that
 rounding never decides between twins, not even between those at a centre."""
-SEEDED_AT_ONCE = 2_500
-"""Rows that a thread compares with seeds in one step."""
+READ_AT_ONCE = 1_000
+"""Rows of a sample that a thread reads in one step."""
 ASSIGNED_AT_ONCE = 1_250
 """Rows that a thread compares with centres in one step; sums are rounded as they are cut."""
 HARDLY_MOVED = 1e-4
@@ -46,7 +46,9 @@ def image_clusters(
     rng: np.random.Generator,
 ) -> Clusters:
     """Cluster the images by their features; the pass over all of them is by blocks."""
-    sample = sampled_features(collection, SAMPLE_SIZE, unit_features=unit_features, rng=rng)
+    sample = sampled_features(
+        collection, SAMPLE_SIZE, unit_features=unit_features, rng=rng, threads=engine.threads
+    )
     centres = k_means_centres(sample, count, rng=rng, threads=engine.threads)
     parts = list(
         engine.map(find_nearest_centres, collection.blocks(), collection, centres, unit_features)
@@ -78,18 +80,30 @@ def nearest_centres(rows: FloatArray, centres: FloatArray) -> tuple[IntArray, Fl
 
 
 def sampled_features(
-    collection: Collection, count: int, *, unit_features: bool, rng: np.random.Generator
+    collection: Collection,
+    count: int,
+    *,
+    unit_features: bool,
+    rng: np.random.Generator,
+    threads: int = 1,
 ) -> FloatArray:
     """Return the features of ``count`` images drawn without replacement, or of all if fewer."""
     chosen = np.sort(rng.permutation(collection.n_images)[:count])
-    return visual_rows(collection.features_at(chosen), unit_features)
+    found = np.empty((len(chosen), collection.n_features))
+
+    def read(some: slice) -> None:
+        found[some] = visual_rows(collection.features_at(chosen[some]), unit_features)
+
+    run_parts(read, row_blocks(len(chosen), READ_AT_ONCE), threads)
+    return found
 
 
 def k_means_centres(
     rows: FloatArray, count: int, *, rng: np.random.Generator, threads: int = 1
 ) -> FloatArray:
     """Return at most ``count`` centres of the rows; the same ones whatever the thread count."""
-    distinct = len(np.unique(rows[: 4 * count + 1000], axis=0))
+    # Added to 0, nothing has a sign.
+    distinct = len({row.tobytes() for row in rows[: 4 * count + 1000] + 0.0})
     seed = int(rng.integers(2**31))
     seeds = k_means_seeds(rows, min(count, distinct), seed, threads=threads)
     middle = rows.mean(axis=0)
@@ -108,20 +122,26 @@ def k_means_seeds(rows: FloatArray, count: int, seed: int, *, threads: int = 1) 
     found = np.empty(count, dtype=np.int64)
     found[0] = drawn.choice(n, p=np.full(n, 1.0 / n))
     nearest = np.full(n, np.inf, dtype=rows.dtype)
+    # What is said of a row does not depend on where the rows are cut.
+    parts = row_blocks(n, -(-n // threads))
     with ThreadPoolExecutor(threads) as pool:
-        nearest = _nearer_by(rows, found[:1], nearest, pool)[0]
+        nearest = _nearer_by(rows, found[:1], nearest, parts, pool)[0]
         for place in range(1, count):
             passed = np.cumsum(nearest, dtype=np.float64)
             tried = np.searchsorted(passed, drawn.uniform(size=trials) * passed[-1])
             tried = np.minimum(tried, n - 1)
-            squared = _nearer_by(rows, tried, nearest, pool)
+            squared = _nearer_by(rows, tried, nearest, parts, pool)
             best = int(squared.sum(axis=1, dtype=np.float64).argmin())
             nearest, found[place] = squared[best], tried[best]
     return found
 
 
 def _nearer_by(
-    rows: FloatArray, tried: IntArray, nearest: FloatArray, pool: ThreadPoolExecutor
+    rows: FloatArray,
+    tried: IntArray,
+    nearest: FloatArray,
+    parts: tuple[slice, ...],
+    pool: ThreadPoolExecutor,
 ) -> FloatArray:
     """Return tried x rows: how far a row's nearest seed would be with each of those tried."""
     squared, seeds = np.empty((len(tried), len(rows)), dtype=rows.dtype), rows[tried]
@@ -129,8 +149,10 @@ def _nearer_by(
     def fill(part: slice) -> None:
         squared_to_nearest(rows[part], seeds, nearest[part], squared[:, part])
 
-    for _ in pool.map(fill, row_blocks(len(rows), SEEDED_AT_ONCE)):
-        pass
+    others = [pool.submit(fill, part) for part in parts[1:]]
+    fill(parts[0])
+    for other in others:
+        other.result()
     return squared
 
 

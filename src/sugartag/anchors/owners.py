@@ -6,15 +6,18 @@ from threadpoolctl import threadpool_limits
 
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine
+from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import damped_unit_rows
 
 VECTOR_LENGTH = 16
+BLOCKS_AT_ONCE = 4
+"""Blocks counted in one step: tags alone are few, and each step adds all that came before."""
 
 
 def owner_profiles(collection: Collection, *, engine: Engine) -> SparseRows:
     """Return owners x tags: on how many of their images each owner used each tag."""
-    counts = engine.sum(count_owner_tags, collection.blocks(), collection)
+    blocks = row_blocks(collection.n_images, BLOCKS_AT_ONCE * collection.rows_at_once)
+    counts = engine.sum(count_owner_tags, blocks, collection)
     counts.sort_indices()  # or rounding further on would depend on how the blocks were cut
     return counts
 

@@ -57,7 +57,6 @@ from sugartag.methods.sugar_plus.choice import (
     TAG_RIDGES,
 )
 from sugartag.methods.sugar_plus.evidence import SAMPLE
-from sugartag.methods.sugar_plus.normal import DENSE_BAND
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
 
 K_MEANS_ROUNDS = 12
@@ -270,8 +269,7 @@ def _solving(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
     own_words = owner_words(size, shape)
     each = columns_work(shape, size.owner_tags + own_words, own_tags(size))
     equations = Work(
-        # Half of the products, as the matrix is symmetric.
-        product64=float(size.owners) * shape.D * (shape.D + DENSE_BAND),
+        product64=float(size.owners) * shape.D**2,
         sparse=each.mixed,
         copied=32.0 * shape.M * (shape.M + shape.R) + 8.0 * size.owners * shape.D,
     )

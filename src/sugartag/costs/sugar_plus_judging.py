@@ -34,7 +34,6 @@ from sugartag.methods.sugar_plus.evidence import IMAGES_AT_ONCE as COMPARED_AT_O
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.habits import MOST_OWNERS, ROUNDS
 from sugartag.methods.sugar_plus.learning import ROWS_PER_BLOCK
-from sugartag.methods.sugar_plus.turned import ROWS_AT_ONCE
 
 SAMPLE_HELD, BELIEF_HELD, LAST_HELD = 13.0, 32.0, 52.0
 """Bytes of each cell of the sample that beliefs are learned from: what is kept of it, and what
@@ -73,7 +72,7 @@ def judging_stage(
     )
     learned = HABIT_HELD * min(n, IMAGES_AT_ONCE) * size.tags_each
     # Weights turned, and products with the means: made once, by whoever judges.
-    turned = 4.0 * shape.D * (shape.T + shape.W + 4.0 * shape.D) + 8.0 * ROWS_AT_ONCE * shape.T
+    turned = 4.0 * shape.D * (shape.T + shape.W + 4.0 * shape.D)
     content = room.products + room.thought * (1.0 / 3.0)
     habits = room.thought + room.habits
     there = room.given + room.trusted + room.totals + room.look_alikes + room.dense

@@ -11,7 +11,7 @@ from sugartag.costs.size import Size
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
-from sugartag.methods.sugar_plus.normal import DENSE_BAND, OWNERS_AT_ONCE
+from sugartag.methods.sugar_plus.normal import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.ridge import ROWS_AT_ONCE
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
 
@@ -178,4 +178,4 @@ def band_bytes(size: Size, shape: Shape) -> float:
     """Return what each thread takes in solving: dense sums of owners, then rows of weights."""
     owners = min(float(size.owners), float(OWNERS_AT_ONCE))
     rows = min(float(ROWS_AT_ONCE), shape.M)
-    return 8.0 * max(owners * (shape.D + DENSE_BAND), rows * shape.T)
+    return 8.0 * max(owners * shape.D, rows * shape.T)

@@ -1,5 +1,7 @@
 """The directions in which the rows of a large sparse matrix differ most from nothing."""
 
+from functools import reduce
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -23,26 +25,25 @@ def main_directions(matrix: SparseRows, count: int, *, threads: int = 1) -> Floa
     The same ones whatever the thread count. Randomised subspace iteration (Halko, Martinsson and
     Tropp, 2011), with a Rayleigh-Ritz step that tells the first directions from the spare ones.
     """
-    single, n_columns = matrix.astype(np.float32), int(matrix.shape[1])
+    n, n_columns = matrix.shape
+    cuts = row_blocks(n, max(ROWS_AT_ONCE, -(-n // PARTS)))
+    parts = [matrix[cut].astype(np.float32) for cut in cuts]
     shape = n_columns, min(count + SPARE, n_columns)
     found = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
     with threadpool_limits(1):
         for _ in range(TURNS):
-            found = np.linalg.qr(_turned(single, found, threads))[0]
-        _, main = np.linalg.eigh(found.T @ _turned(single, found, threads))
+            found = np.linalg.qr(_turned(parts, found, threads))[0]
+        _, main = np.linalg.eigh(found.T @ _turned(parts, found, threads))
         directions: FloatArray = found @ main[:, ::-1][:, :count]
     return directions
 
 
-def _turned(matrix: SparseRows, directions: FloatArray, threads: int) -> FloatArray:
-    """Return the product of the matrix, transposed, the matrix and the directions."""
+def _turned(parts: list[SparseRows], directions: FloatArray, threads: int) -> FloatArray:
+    """Return the product of a matrix in parts, transposed, the matrix and the directions."""
 
-    def turn(part: slice) -> FloatArray:
-        rows = matrix[part]
+    def turn(one: slice) -> FloatArray:
+        (rows,) = parts[one]
         product: FloatArray = rows.T @ (rows @ directions)
         return product
 
-    n = int(matrix.shape[0])
-    parts = row_blocks(n, max(ROWS_AT_ONCE, -(-n // PARTS)))
-    total: FloatArray = np.sum(run_parts(turn, parts, threads), axis=0)
-    return total
+    return reduce(np.add, run_parts(turn, row_blocks(len(parts), 1), threads))

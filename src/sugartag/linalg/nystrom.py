@@ -10,12 +10,16 @@ import numpy as np
 from scipy import linalg
 
 from sugartag._typing import FloatArray
+from sugartag.engine.base import row_blocks
 from sugartag.linalg.distances import squared_distances
+from sugartag.linalg.threads import run_parts
 
 SMALLEST_EIGENVALUE = 1e-6
 """Directions of K_LL below this share of the largest hold rounding, not data: left out."""
 PAIRS_AT_ONCE = 2_000
 """Rows at most whose distances to each other give the median."""
+BAND = 250
+"""Rows of these that are compared with all after them in one step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +72,13 @@ def inverse_square_root(matrix: FloatArray) -> FloatArray:
     return root
 
 
-def median_width(sample: FloatArray) -> float:
+def median_width(sample: FloatArray, *, threads: int = 1) -> float:
     """Return the median distance between two different rows of a sample; 1 if all are twins."""
-    rows = sample[:PAIRS_AT_ONCE]
-    upper = np.triu_indices(len(rows), 1)
-    distances = squared_distances(rows, rows)[upper]
-    apart = distances[distances > 0]
+    rows = sample[:PAIRS_AT_ONCE].astype(np.float64)
+
+    def to_later_rows(band: slice) -> FloatArray:
+        found = squared_distances(rows[band], rows[band.start :])
+        return found[np.triu(found, 1) > 0]
+
+    apart = np.concatenate(run_parts(to_later_rows, row_blocks(len(rows), BAND), threads))
     return float(np.sqrt(np.median(apart))) if len(apart) else 1.0

@@ -3,8 +3,8 @@ import pytest
 from scipy import sparse
 
 from sugartag.methods.sugar_plus.at_places import (
-    dense_products,
-    inner_products,
+    inner_product,
+    place_of,
     sparse_products,
     stored_at,
 )
@@ -40,16 +40,6 @@ def test_sparse_rows_are_multiplied_at_the_places_asked_for(rng):
         np.testing.assert_allclose(found[number], expected, atol=1e-5)
 
 
-def test_dense_rows_are_multiplied_at_the_places_asked_for(rng):
-    places = some_of(rng, (N_ROWS, N_PLACES))
-    rows = rng.normal(size=(N_ROWS, 9)).astype(np.float32)
-    turned = rng.normal(size=(N_PLACES, 9)).astype(np.float32)
-
-    found = dense_products(places, rows, turned)
-
-    np.testing.assert_allclose(found, (rows @ turned.T)[places.nonzero()], atol=1e-5)
-
-
 def test_rows_that_have_nothing_or_ask_for_nothing_have_no_products():
     nothing = sparse.csr_array((3, N_COLUMNS), dtype=np.float32)
     one = sparse.csr_array(np.eye(3, N_COLUMNS, dtype=np.float32))
@@ -57,16 +47,23 @@ def test_rows_that_have_nothing_or_ask_for_nothing_have_no_products():
 
     assert sparse_products(nothing, one, one.data[None], matrix).shape == (1, 0)
     assert sparse_products(one, nothing, nothing.data[None], matrix).tolist() == [[0.0] * 3]
-    assert dense_products(nothing, matrix[:3], matrix).shape == (0,)
 
 
-def test_rows_are_multiplied_with_those_of_another_matrix(rng):
-    left, right = (rng.normal(size=(count, 6)).astype(np.float32) for count in (20, 4))
-    row = rng.integers(4, size=20)
+def test_two_rows_have_an_inner_product(rng):
+    left, right = rng.normal(size=(2, 600)).astype(np.float32)
 
-    found = inner_products(left, right, row)
+    assert inner_product(left, right) == pytest.approx(float(left @ right), abs=1e-4)
+    assert inner_product(left[:0], right[:0]) == 0.0
 
-    np.testing.assert_allclose(found, (left * right[row]).sum(axis=1), atol=1e-6)
+
+def test_a_column_is_found_among_others_or_not(rng):
+    column = np.array([0, 3, 4, 7, 9, 12, 2], dtype=np.int32)
+
+    found = [place_of(wanted, column, 1, 6) for wanted in range(14)]
+
+    assert found == [place_of.py_func(wanted, column, 1, 6) for wanted in range(14)]
+    assert [place for place in found if place < 6] == [1, 2, 3, 4, 5]
+    assert [found.index(place) for place in range(1, 6)] == [3, 4, 7, 9, 12]
 
 
 def test_places_are_found_where_a_matrix_stores_them(rng):

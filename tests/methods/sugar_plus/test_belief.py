@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from sugartag.methods.sugar_plus import belief as module
 from sugartag.methods.sugar_plus.belief import (
     LEAST,
     POOLED_USES,
@@ -262,7 +263,8 @@ def test_where_every_image_has_every_tag_nothing_fails():
 
 
 @pytest.mark.parametrize("n_edges", [1, 2, 7, 400])
-def test_cells_are_summed_by_the_step_of_their_evidence(n_edges):
+def test_cells_are_summed_by_the_step_of_their_evidence(n_edges, monkeypatch):
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 8)
     rng = np.random.default_rng(9)
     # Some cells are just where an edge is.
     evidence = rng.integers(-50, 50, (30, 11)).astype(np.float32)
@@ -270,7 +272,7 @@ def test_cells_are_summed_by_the_step_of_their_evidence(n_edges):
     given, honest = rng.random(evidence.shape) < 0.3, rng.random(evidence.shape).astype(np.float32)
     slips = rng.random(11)
 
-    found = _in_steps(edges, evidence, given, honest, slips)
+    found = _in_steps(edges, evidence, given, honest, slips, threads=2)
 
     place = np.searchsorted(edges, evidence)
     cells = np.ones(evidence.shape), given * honest, np.ones((30, 1)) * slips, evidence

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from sugartag.methods.sugar_plus import owner_sums
 from sugartag.methods.sugar_plus.by_owner import ByOwner
-from sugartag.methods.sugar_plus.owner_sums import sums_by_owner
 
 N_OWNERS = 9
 
@@ -36,11 +36,15 @@ def test_nobody_has_images_where_there_are_no_owners():
     assert list(ByOwner.of(np.zeros(5, dtype=int), 0).chunks()) == []
 
 
-def test_sums_by_owner_are_those_of_their_images(owner, rng):
-    matrix = sparse.csr_array(rng.random((200, 6)) * (rng.random((200, 6)) < 0.3))
+@pytest.mark.parametrize("threads", [1, 3])
+def test_sums_by_owner_are_those_of_their_images(owner, rng, threads, monkeypatch):
+    monkeypatch.setattr(ByOwner.chunks, "__defaults__", (30,))
+    monkeypatch.setattr(owner_sums, "CHUNKS_AT_ONCE", 2)
+    values = rng.random((200, 6), dtype=np.float32)
+    matrix = sparse.csr_array(values * (rng.random((200, 6)) < 0.3))
 
-    found = sums_by_owner(matrix, owner, N_OWNERS)
+    found = owner_sums.sums_by_owner(matrix, ByOwner.of(owner, N_OWNERS), threads=threads)
 
-    expected = [matrix.toarray()[owner == one].sum(axis=0) for one in range(N_OWNERS)]
+    expected = [matrix.toarray()[owner == one].sum(axis=0, dtype=float) for one in range(N_OWNERS)]
     np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
     assert found.has_sorted_indices

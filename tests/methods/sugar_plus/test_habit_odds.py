@@ -11,8 +11,10 @@ from sugartag.methods.sugar_plus.habit_odds import (
     LOG_MISS,
     RATES,
     Cases,
+    Counted,
     Pairs,
     count_images,
+    count_pairs,
     shares,
     weigh,
 )
@@ -24,11 +26,6 @@ def gains_of(chance):
     """Return uses x rates: log((x + h - x h) / x)."""
     x = np.clip(chance, *CHANCES)[:, None]
     return np.log((x + RATES - x * RATES) / x)
-
-
-def room_for(most):
-    start, tag = np.zeros(N_OWNERS + 1, np.int64), np.zeros(most, np.int32)
-    return Pairs(start, tag, np.zeros(most), np.zeros((most, len(RATES))))
 
 
 @pytest.fixture
@@ -51,13 +48,18 @@ def owner(rng):
 
 def counted(chance, owner, before=None, sign=1.0):
     nothing = sparse.csr_array((N_OWNERS, N_TAGS)), np.zeros((0, len(RATES)))
-    after = room_for(200)
     mine, given = ByOwner.of(owner, N_OWNERS), Entries.of(chance, N_TAGS)
-    images = read_only(mine.start), read_only(mine.image)
-    count_images(Pairs.of(*before or nothing), *images, given, N_TAGS, sign, after)
-    filled = after.start[-1]
-    parts = after.uses[:filled], after.tag[:filled], after.start
-    return sparse.csr_array(parts, shape=(N_OWNERS, N_TAGS)), after.gain[:filled]
+    images = Counted(read_only(mine.start), read_only(mine.image), given, N_TAGS, sign)
+    pairs, start = Pairs.of(*before or nothing), np.zeros(N_OWNERS + 1, np.int64)
+    for owners in (slice(0, 2), slice(2, N_OWNERS)):
+        count_pairs(pairs, images, owners, start[1:])
+    np.cumsum(start, out=start)
+    count = start[-1]
+    tag, gain = np.zeros(count, np.int32), np.zeros((count, len(RATES)))
+    after = Pairs(start, tag, np.zeros(count), gain)
+    for owners in (slice(2, N_OWNERS), slice(0, 2)):
+        count_images(pairs, images, owners, after)
+    return sparse.csr_array((after.uses, tag, start), shape=(N_OWNERS, N_TAGS)), gain
 
 
 def test_uses_and_what_they_say_are_added_up_by_owner_and_tag(chance, owner):

@@ -32,6 +32,21 @@ def test_the_threshold_is_where_the_expected_f_is_highest():
     assert best_threshold(probability) == falling[int(np.argmax(f))] == 0.5
 
 
+@pytest.mark.parametrize("power", [0.3, 1.0, 8.0])
+def test_the_threshold_is_the_one_that_sorting_finds(rng, power):
+    probability = (rng.random((60, 50)) ** power).astype(np.float32)
+    falling = np.sort(probability, axis=None)[::-1].astype(float)
+
+    found = best_threshold(probability)
+
+    half_f = falling.cumsum() / (np.arange(1, len(falling) + 1) + falling.sum())
+    assert found == round(falling[half_f.argmax()], 4)
+
+
+def test_where_nothing_is_probable_the_threshold_is_zero():
+    assert best_threshold(np.zeros((2, 3), dtype=np.float32)) == 0.0
+
+
 def some_sample(rng, weights, shape=(300, 8)):
     content, alike, interest = rng.standard_normal((3, *shape))
     noise = 0.1 * rng.standard_normal(shape)

@@ -76,13 +76,13 @@ def test_products_of_columns_are_added_above_the_diagonal(
     n = evidence.n_sparse
     gram, cross = np.ones((n + 2, n + 2)), np.ones((n + 2, columns.n_columns - n))
 
-    add_products(columns, -1.0, gram, cross, threads=threads)
+    add_products(columns, gram, cross, threads=threads)
 
     products = literal.T @ literal
     expected = np.ones_like(gram)
-    expected[:n, :n] -= np.triu(products[:n, :n])
+    expected[:n, :n] += np.triu(products[:n, :n])
     np.testing.assert_allclose(gram, expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(cross[:n], 1 - products[:n, n:], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(cross[:n], 1 + products[:n, n:], rtol=1e-12, atol=1e-12)
     assert (cross[n:] == 1).all()
 
 
@@ -91,7 +91,6 @@ def test_products_with_dense_columns_are_added_in_double_precision(
     columns, literal, threads, rng, monkeypatch
 ):
     monkeypatch.setattr(module, "BAND", 7)
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 70)
     dense = rng.random((len(literal), 5)).astype(np.float32)
     mixed = np.ones((columns.n_columns, 5))
 
@@ -106,10 +105,10 @@ def test_compiled_loops_do_what_is_written(columns, evidence, rng):
     gram, cross, mixed = np.zeros((n, n)), np.zeros((n, n_every - n)), np.zeros((n_every, 3))
     expected = [part.copy() for part in (gram, cross, mixed)]
 
-    module._add_products(columns, 2, n, 1.0, gram, cross)
-    module._add_products.py_func(columns, 2, n, 1.0, expected[0], expected[1])
-    module._add_mixed_products(columns, 3, n_every, 70, dense, mixed)
-    module._add_mixed_products.py_func(columns, 3, n_every, 70, dense, expected[2])
+    module._add_products(columns, 2, n, gram, cross)
+    module._add_products.py_func(columns, 2, n, expected[0], expected[1])
+    module._add_mixed_products(columns, 3, n_every, dense, mixed)
+    module._add_mixed_products.py_func(columns, 3, n_every, dense, expected[2])
 
     for found, wanted in zip((gram, cross, mixed), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
@@ -121,12 +120,12 @@ def test_rows_of_each_run_are_summed_and_added_in_their_places(rng):
     order, start, stop = rng.permutation(9), np.array([0, 3, 4]), np.array([3, 4, 8])
     total = np.ones((6, 4), dtype=np.float32)
 
-    found = rows_summed(rows, order, start, stop)
+    found = np.empty((3, 4), dtype=np.float32)
+    rows_summed(rows, order, start, stop, found)
     add_rows(total, np.array([5, 0, 2]), found)
 
     parts = [order[0:3], order[3:4], order[4:8]]
     expected = np.array([rows[part].sum(axis=0) for part in parts])
-    assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     np.testing.assert_array_equal(total[[5, 0, 2]], 1 + found)
     assert (total[[1, 3, 4]] == 1).all()

@@ -221,8 +221,13 @@ def test_normal_equations_are_centred_and_whitened_by_owners(
     whitened = np.linalg.solve(covariance, centred)
     np.testing.assert_allclose(found.mean, columns.mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(found.share, tags.mean(axis=0), atol=1e-6)
-    np.testing.assert_allclose(found.gram, whitened.T @ centred, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(upper(found), np.triu(whitened.T @ centred), rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(found.cross, whitened.T @ rest, rtol=1e-5, atol=1e-4)
+
+
+def upper(equations):
+    """Return the half of the Gram matrix that is made."""
+    return np.triu(equations.gram)
 
 
 def literal_equations(sums, evidence, variance):
@@ -248,7 +253,7 @@ def small_steps(monkeypatch):
         (symmetric, "BAND", 9),
         (normal, "BAND", 8),
         (normal, "OWNERS_AT_ONCE", 4),
-        (normal, "DENSE_BAND", 7),
+        (normal, "PARTS", 3),
     ):
         monkeypatch.setattr(module, name, size)
 
@@ -263,7 +268,7 @@ def test_normal_equations_are_the_plain_formula_to_ten_digits(
 
     found = normal_equations(sums, evidence, variance, threads=threads)
 
-    np.testing.assert_allclose(found.gram, gram, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(upper(found), np.triu(gram), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(found.cross, cross, rtol=1e-10, atol=1e-10)
 
 
@@ -278,11 +283,10 @@ def test_normal_equations_made_in_many_bands_are_the_same_on_any_number_of_threa
     one, three = (normal_equations(sums, evidence, 0.4, threads=threads) for threads in (1, 3))
 
     assert len(list(runs(sums.owners.tags.indptr))) > 2
-    np.testing.assert_allclose(one.gram, gram, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(upper(one), np.triu(gram), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(one.cross, cross, rtol=1e-10, atol=1e-10)
-    np.testing.assert_array_equal(one.gram, three.gram)
+    np.testing.assert_array_equal(upper(one), upper(three))
     np.testing.assert_array_equal(one.cross, three.cross)
-    np.testing.assert_array_equal(one.gram, one.gram.T)
     np.testing.assert_array_equal(sums.gram, before)
 
 
@@ -301,7 +305,7 @@ def test_normal_equations_need_neither_tags_nor_looks_nor_owners(odd, without, e
 
     found = normal_equations(sums, evidence, 0.4, threads=2)
 
-    np.testing.assert_allclose(found.gram, gram, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(upper(found), np.triu(gram), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(found.cross, cross, rtol=1e-10, atol=1e-10)
 
 

@@ -3,7 +3,6 @@ import pytest
 
 from methods.sugar_plus.literal import ridge_of
 from sugartag.engine import LocalEngine
-from sugartag.methods.sugar_plus import turned as module
 from sugartag.methods.sugar_plus.given import Multiplied
 from sugartag.methods.sugar_plus.turned import Turned
 
@@ -24,19 +23,17 @@ def precision(ridge):
     return np.hstack([tags, ridge.other_precision])
 
 
-def test_half_of_a_symmetric_matrix_gives_the_whole_form(ridge, precision, monkeypatch):
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
+def test_half_of_a_symmetric_matrix_gives_the_whole_form(ridge, precision):
     n, n_dense = ridge.evidence.n_sparse, ridge.evidence.n_dense
     dense = np.random.default_rng(2).normal(size=(30, n_dense)).astype(np.float32)
 
-    found = Turned(ridge).dense_form(dense)
+    found = Turned(ridge).dense_form.at(dense)
 
     expected = np.einsum("ij,jk,ik->i", dense, precision[n:, n:], dense)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-def test_products_with_the_mean_are_those_of_the_whole_matrix(ridge, precision, monkeypatch):
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
+def test_products_with_the_mean_are_those_of_the_whole_matrix(ridge, precision):
     n, turned = ridge.evidence.n_sparse, Turned(ridge)
     means = np.stack([ridge.fitted_mean[:n], ridge.mean[:n]]).astype(float)
 
@@ -62,12 +59,11 @@ def test_sums_of_owners_are_multiplied_where_they_are_asked_for(ridge, precision
     np.testing.assert_allclose(found.unexplained.data, unexplained[used], atol=1e-5)
     np.testing.assert_allclose(found.at_words.data, products[:, n_tags:n][spelled], atol=1e-5)
     np.testing.assert_allclose(found.at_dense[:-1], products[:, n:], atol=1e-5)
-    np.testing.assert_allclose(
-        found.quadratic[:-1], np.einsum("ij,ij->i", products, sums), rtol=1e-4
-    )
-    np.testing.assert_allclose(found.at_mean[:-1], products[:, :n] @ mean[:n], atol=1e-4)
+    squared, at_mean, at_mean_now = found.forms[:, :-1]
+    np.testing.assert_allclose(squared, np.einsum("ij,ij->i", products, sums), rtol=1e-4)
+    np.testing.assert_allclose(at_mean, products[:, :n] @ mean[:n], atol=1e-4)
     now = np.append(ridge.share[evidence.predictor], mean[n_tags:n])
-    np.testing.assert_allclose(found.at_mean_now[:-1], products[:, :n] @ now, atol=1e-4)
+    np.testing.assert_allclose(at_mean_now, products[:, :n] @ now, atol=1e-4)
     assert n_words > 0
     assert not found.at_dense[-1].any()
-    assert found.quadratic[-1] == 0
+    assert not found.forms[:, -1].any()

@@ -1,7 +1,6 @@
 """Products of rows with wide matrices, made only at the few places that are asked for."""
 
 import numpy as np
-from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.linalg.compiled import compiled, read_only
@@ -17,11 +16,8 @@ def sparse_products(
     in as many ways as ``values``, float32, has rows. The matrix lies in memory row by row.
     """
     found = np.zeros((len(values), places.nnz))
-    entries = np.arange(columns.nnz), columns.indices, columns.indptr
-    turned = sparse.csr_array(sparse.csr_array(entries, shape=columns.shape).T)
-    wanted, by_column = (Entries.of(part, part.shape[1]) for part in (places, turned))
-    value = read_only(values.take(turned.data, axis=1))
-    _add_products(wanted, by_column, value, read_only(matrix), found)
+    wanted, known = (Entries.of(part, part.shape[1]) for part in (places, columns))
+    _add_products(wanted, known, read_only(values), read_only(matrix), found)
     return found
 
 
@@ -33,14 +29,6 @@ def dense_products(places: SparseRows, rows: FloatArray, turned: FloatArray) -> 
     found = np.empty(places.nnz, dtype=np.float32)
     wanted = Entries.of(places, places.shape[1])
     _multiply_rows(wanted.start, wanted.column, read_only(rows), read_only(turned), found)
-    return found
-
-
-def inner_products(left: FloatArray, right: FloatArray, row: IntArray) -> FloatArray:
-    """Return the inner product of each row with a row of another matrix; all is float32."""
-    found = np.empty(len(left), dtype=np.float32)
-    each, other = read_only(np.arange(len(left) + 1)), read_only(row.astype(np.int32))
-    _multiply_rows(each, other, read_only(left), read_only(right), found)
     return found
 
 
@@ -60,20 +48,12 @@ def stored_at(matrix: SparseRows, row: IntArray, places: SparseRows) -> tuple[In
 
 
 @compiled
-def _add_products(
-    wanted: Entries, turned: Entries, value: FloatArray, matrix: FloatArray, found: FloatArray
-) -> None:
-    """Add the products column by column: a row of the matrix stays at hand for all that need it.
-
-    ``turned`` has a row for each column, and a column for each row.
-    """
-    for column in range(len(turned.start) - 1):
-        numbers = matrix[column]
-        for entry in range(turned.start[column], turned.start[column + 1]):
-            row = turned.column[entry]
-            for way in range(len(value)):
-                for place in range(wanted.start[row], wanted.start[row + 1]):
-                    found[way, place] += value[way, entry] * numbers[wanted.column[place]]
+def inner_product(left: FloatArray, right: FloatArray) -> np.float32:
+    """Return the inner product of two rows, float32."""
+    total = np.float32(0.0)
+    for number in range(len(left)):
+        total += left[number] * right[number]
+    return total
 
 
 @compiled
@@ -81,13 +61,54 @@ def _multiply_rows(
     start: IntArray, wanted: IntArray, rows: FloatArray, others: FloatArray, found: FloatArray
 ) -> None:
     for row in range(len(start) - 1):
-        left = rows[row]
         for place in range(start[row], start[row + 1]):
-            right = others[wanted[place]]
-            total = np.float32(0.0)
-            for number in range(len(left)):
-                total += left[number] * right[number]
-            found[place] = total
+            found[place] = inner_product(rows[row], others[wanted[place]])
+
+
+@compiled
+def place_of(wanted: int, column: IntArray, first: int, last: int) -> int:
+    """Return where a column is among some that ascend, or where they end if it is not there."""
+    low, high = first, last
+    while low < high:
+        middle = (low + high) // 2
+        if column[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < last and column[low] == wanted else last
+
+
+@compiled
+def _add_products(
+    wanted: Entries, known: Entries, value: FloatArray, matrix: FloatArray, found: FloatArray
+) -> None:
+    """Add the products column by column: a row of the matrix stays at hand for all that need it."""
+    first, row, entry = _by_column(known, len(matrix))
+    for column in range(len(matrix)):
+        numbers = matrix[column]
+        for turn in range(first[column], first[column + 1]):
+            start, stop = wanted.start[row[turn]], wanted.start[row[turn] + 1]
+            for way in range(len(value)):
+                factor = value[way, entry[turn]]
+                for place in range(start, stop):
+                    found[way, place] += factor * numbers[wanted.column[place]]
+
+
+@compiled
+def _by_column(known: Entries, n_columns: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Return where each column begins, and the rows and numbers of entries in that order."""
+    first = np.zeros(n_columns + 1, np.int64)
+    for column in known.column:
+        first[column + 1] += 1
+    first = np.cumsum(first)
+    row, entry = np.empty(len(known.column), np.int32), np.empty(len(known.column), np.int32)
+    filled = first.copy()
+    for number in range(len(known.start) - 1):
+        for place in range(known.start[number], known.start[number + 1]):
+            turn = filled[known.column[place]]
+            row[turn], entry[turn] = number, place
+            filled[known.column[place]] += 1
+    return first, row, entry
 
 
 @compiled
@@ -99,18 +120,11 @@ def _look_for(
     found: IntArray,
     there: BoolArray,
 ) -> None:
-    """Look for each place by halving."""
     for row in range(len(wanted.start) - 1):
         if whose[row] + 1 >= len(start):
             continue
+        first, last = start[whose[row]], start[whose[row] + 1]
         for place in range(wanted.start[row], wanted.start[row + 1]):
-            low, last = start[whose[row]], start[whose[row] + 1]
-            high = last
-            while low < high:
-                middle = (low + high) // 2
-                if column[middle] < wanted.column[place]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < last and column[low] == wanted.column[place]:
+            low = place_of(wanted.column[place], column, first, last)
+            if low < last:
                 found[place], there[place] = low, True

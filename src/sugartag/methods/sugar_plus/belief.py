@@ -18,8 +18,12 @@ from functools import cached_property
 import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray
+from sugartag.engine.base import row_blocks
 from sugartag.linalg.compiled import compiled
+from sugartag.linalg.threads import run_parts
 
+ROWS_AT_ONCE = 64
+"""Images that are put into steps in one go."""
 BINS = 400
 """Steps of evidence, with equally many given tags in each."""
 POINTS = 1 << 14
@@ -96,16 +100,21 @@ class Belief:
 
 
 def learned_belief(
-    evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray
+    evidence: FloatArray,
+    given: BoolArray,
+    honest: FloatArray,
+    slips: FloatArray,
+    *,
+    threads: int = 1,
 ) -> Belief:
     """Learn what evidence means from images whose given tags are known.
 
     ``honest`` is, for each tag given, the probability that it was not given by habit; ``slips``
     how often each tag is given by chance.
     """
-    recall = estimated_recall(evidence, given, honest)
+    recall = estimated_recall(evidence, given, honest, threads=threads)
     slips = np.minimum(slips, 0.5 * recall)
-    points, level = belief_curve(evidence, given, honest, slips, recall)
+    points, level = belief_curve(evidence, given, honest, slips, recall, threads=threads)
     low = min(EVIDENCES[0], float(points[0]))
     high = max(EVIDENCES[1], float(points[-1]))
     places = np.linspace(low, high, POINTS)
@@ -116,7 +125,13 @@ def learned_belief(
 
 
 def belief_curve(
-    evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray, recall: float
+    evidence: FloatArray,
+    given: BoolArray,
+    honest: FloatArray,
+    slips: FloatArray,
+    recall: float,
+    *,
+    threads: int = 1,
 ) -> tuple[FloatArray, FloatArray]:
     """Return points of the rising function b = (y - s) / (r - s) of the evidence."""
     from scipy.optimize import isotonic_regression
@@ -124,7 +139,7 @@ def belief_curve(
     if not given.any():
         return np.zeros(1), np.full(1, LEAST)
     edges = np.unique(np.quantile(evidence[given], np.linspace(0, 1, BINS)))
-    summed = _in_steps(edges, evidence, given, honest, slips.astype(np.float64))
+    summed = _in_steps(edges, evidence, given, honest, slips, threads=threads)
     count, *sums = summed[:, summed[0] > 0]
     y, s, middle = sums / count
     wanted = (y - s) / np.maximum(recall - s, 0.05)
@@ -134,40 +149,64 @@ def belief_curve(
     return np.bincount(stretch, count * middle) / np.bincount(stretch, count), np.unique(level)
 
 
-def estimated_recall(evidence: FloatArray, given: BoolArray, honest: FloatArray) -> float:
+def estimated_recall(
+    evidence: FloatArray, given: BoolArray, honest: FloatArray, *, threads: int = 1
+) -> float:
     """Return how often tags are given for which the evidence is overwhelming."""
     if not given.any():
         return USUAL_RECALL
     edges = np.quantile(evidence[given], 1.0 - SURE_STEP * np.arange(1, SUREST_STEPS + 1))
-    tags, hits, *_ = _in_steps(-edges, -evidence, given, honest, np.zeros(evidence.shape[1]))
+    nothing = np.zeros(evidence.shape[1])
+    tags, hits, *_ = _in_steps(-edges, -evidence, given, honest, nothing, threads=threads)
     alike = slice(_as_sure_as_the_first(tags[: len(edges)], hits[: len(edges)]))
     found = (hits[alike].sum() + USUAL_RECALL * RECALL_CELLS) / (tags[alike].sum() + RECALL_CELLS)
     return float(np.clip(found, *RECALLS))
 
 
-@compiled
 def _in_steps(
-    edges: FloatArray, evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray
+    edges: FloatArray,
+    evidence: FloatArray,
+    given: BoolArray,
+    honest: FloatArray,
+    slips: FloatArray,
+    *,
+    threads: int = 1,
 ) -> FloatArray:
     """Return of each step of evidence: how many cells, honest uses, their slips, their evidence.
 
     A step ends with its edge, and there is one edge at least; the last step is past all of them.
     """
-    found = np.zeros((4, len(edges) + 1))
+    often = slips.astype(np.float64)
+
+    def of_rows(some: slice) -> FloatArray:
+        return _rows_in_steps(edges, evidence[some], given[some], honest[some], often)
+
+    parts = run_parts(of_rows, row_blocks(len(evidence), ROWS_AT_ONCE), threads)
+    found: FloatArray = np.sum(parts, axis=0)
+    return found
+
+
+@compiled
+def _rows_in_steps(
+    edges: FloatArray, evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray
+) -> FloatArray:
+    found, step = np.zeros((4, len(edges) + 1)), np.empty(evidence.shape[1], np.int32)
     for row in range(evidence.shape[0]):
-        for tag in range(evidence.shape[1]):
-            step, left = 0, len(edges)
-            # By halving, and without a branch: which way to go cannot be foreseen.
-            while left > 1:
-                half = left // 2
-                step += half * (edges[step + half - 1] < evidence[row, tag])
-                left -= half
-            step += edges[step] < evidence[row, tag]
-            found[0, step] += 1.0
+        step[:] = 0
+        left = len(edges)
+        # By halving, all tags at once and without a branch: which way to go cannot be foreseen.
+        while left > 1:
+            half = left // 2
+            for tag in range(len(step)):
+                step[tag] += half * (edges[step[tag] + half - 1] < evidence[row, tag])
+            left -= half
+        for tag in range(len(step)):
+            here = step[tag] + (edges[step[tag]] < evidence[row, tag])
+            found[0, here] += 1.0
             if given[row, tag]:
-                found[1, step] += honest[row, tag]
-            found[2, step] += slips[tag]
-            found[3, step] += evidence[row, tag]
+                found[1, here] += honest[row, tag]
+            found[2, here] += slips[tag]
+            found[3, here] += evidence[row, tag]
     return found
 
 

@@ -245,7 +245,9 @@ def inverse_columns(gram: FloatArray, penalty: FloatArray, columns: IntArray) ->
 
     With functions of NumPy alone: unlike those of SciPy, they let other threads work.
     """
-    factor = np.linalg.cholesky(gram + np.diag(penalty))
+    penalised = gram.copy()
+    penalised[np.diag_indices_from(gram)] += penalty
+    factor = np.linalg.cholesky(penalised)
     found = np.zeros((len(gram), len(columns)))
     found[columns, np.arange(len(columns))] = 1.0
     bands = row_blocks(len(gram), ROWS_AT_ONCE)

@@ -151,12 +151,14 @@ def _with_anchors(
     engine: Engine,
     rng: np.random.Generator,
 ) -> Evidence:
-    sample = sampled_features(collection, SAMPLE, unit_features=plan.unit_features, rng=rng)
-    sample = sample.astype(np.float32)
+    threads = engine.threads
+    sample = sampled_features(
+        collection, SAMPLE, unit_features=plan.unit_features, rng=rng, threads=threads
+    ).astype(np.float32)
     # An anchor must stand for several images, or it would be somebody's.
     count = max(1, min(plan.anchors, len(sample) // 4))
-    median = median_width(sample)
-    centres = k_means_centres(sample, count, rng=rng, threads=engine.threads)
+    median = median_width(sample, threads=threads)
+    centres = k_means_centres(sample, count, rng=rng, threads=threads)
     return replace(bare, anchors=centres, median=median).with_width(USUAL_WIDTH)
 
 

@@ -59,25 +59,50 @@ def _once(chance: float) -> float:
     return 1.0 / min(max(chance, CHANCES[0]), CHANCES[1])
 
 
-@compiled
-def count_images(
-    before: Pairs,
-    start: IntArray,
-    image: IntArray,
-    chance: Entries,
-    n_tags: int,
-    sign: float,
-    after: Pairs,
-) -> None:
-    """Fill in the pairs that are left when the images of each owner are counted.
+class Counted(NamedTuple):
+    """Images that are counted, by owner."""
 
-    Those of an owner are ``image[start[owner]]`` and so on; ``chance`` has a row for each image.
-    """
+    start: IntArray
+    """Those of an owner are ``image[start[owner]]`` and so on."""
+    image: IntArray
+    chance: Entries
+    """Images x tags."""
+    n_tags: int
+    sign: float
+    """-1 takes them away."""
+
+
+@compiled
+def count_pairs(before: Pairs, counted: Counted, owners: slice, found: IntArray) -> None:
+    """Fill in how many pairs each of some owners has when its images are counted."""
+    chance, uses = counted.chance, np.zeros(counted.n_tags)
+    for owner in range(owners.start, owners.stop):
+        mine = counted.image[counted.start[owner] : counted.start[owner + 1]]
+        pairs = range(before.start[owner], before.start[owner + 1])
+        for pair in pairs:
+            uses[before.tag[pair]] += before.uses[pair]
+        for row in mine:
+            for use in range(chance.start[row], chance.start[row + 1]):
+                uses[chance.column[use]] += counted.sign
+        # Each is counted once, for it is zero after that.
+        found[owner] = 0
+        for pair in pairs:
+            found[owner] += uses[before.tag[pair]] > 0.0
+            uses[before.tag[pair]] = 0.0
+        for row in mine:
+            for use in range(chance.start[row], chance.start[row + 1]):
+                found[owner] += uses[chance.column[use]] > 0.0
+                uses[chance.column[use]] = 0.0
+
+
+@compiled
+def count_images(before: Pairs, counted: Counted, owners: slice, after: Pairs) -> None:
+    """Fill in the pairs that some owners have when their images are counted."""
+    n_tags, sign, chance = counted.n_tags, counted.sign, counted.chance
     tags, there = np.empty(n_tags, np.int64), np.zeros(n_tags, np.bool_)
     uses, gain = np.zeros(n_tags), np.zeros((n_tags, len(RATES)))
-    filled = 0
-    for owner in range(len(start) - 1):
-        count = 0
+    for owner in range(owners.start, owners.stop):
+        count, filled = 0, after.start[owner]
         for pair in range(before.start[owner], before.start[owner + 1]):
             tag = before.tag[pair]
             if not there[tag]:
@@ -85,7 +110,7 @@ def count_images(
                 count += 1
             uses[tag] += before.uses[pair]
             gain[tag] += before.gain[pair]
-        for row in image[start[owner] : start[owner + 1]]:
+        for row in counted.image[counted.start[owner] : counted.start[owner + 1]]:
             for use in range(chance.start[row], chance.start[row + 1]):
                 tag = chance.column[use]
                 if not there[tag]:
@@ -101,7 +126,6 @@ def count_images(
                 after.gain[filled] = gain[tag]
                 filled += 1
             there[tag], uses[tag], gain[tag] = False, 0.0, 0.0
-        after.start[owner + 1] = filled
 
 
 @compiled
@@ -127,11 +151,12 @@ def shares(odds: FloatArray, times: FloatArray, weight: FloatArray) -> FloatArra
 
     ``odds`` is cases x rates, each case counts so many times.
     """
-    found = np.zeros(len(RATES))
+    found, none = np.zeros(len(RATES)), 1.0 - weight.sum()
     for case in range(len(odds)):
-        every = 1.0 - weight.sum()
+        every = none
         for rate in range(len(RATES)):
             every += weight[rate] * odds[case, rate]
+        share = times[case] / every
         for rate in range(len(RATES)):
-            found[rate] += times[case] * odds[case, rate] / every
+            found[rate] += share * odds[case, rate]
     return found

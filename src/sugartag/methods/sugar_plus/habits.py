@@ -24,8 +24,10 @@ from sugartag.methods.sugar_plus.habit_odds import (
     LOG_MISS,
     RATES,
     Cases,
+    Counted,
     Pairs,
     count_images,
+    count_pairs,
     shares,
     weigh,
 )
@@ -61,13 +63,20 @@ class Habits:
 
     @classmethod
     def learned(
-        cls, chance: SparseRows, owner: IntArray, n_owners: int, room: Room = np.zeros
+        cls,
+        chance: SparseRows,
+        owner: IntArray,
+        n_owners: int,
+        room: Room = np.zeros,
+        *,
+        threads: int = 1,
     ) -> "Habits":
         """Learn from the chance with which each given tag of each image would be given anyhow.
 
         ``room`` makes arrays that may be as long as there are given tags.
         """
-        found = cls.unknown(n_owners, chance.shape[1]).with_images(chance, owner, room=room)
+        nothing = cls.unknown(n_owners, chance.shape[1])
+        found = nothing.with_images(chance, owner, room=room, threads=threads)
         return replace(found, weight=_weights(found.uses, found.gain, found.images))
 
     @classmethod
@@ -77,24 +86,37 @@ class Habits:
         return cls(weight, sparse.csr_array((n_owners, n_tags)), gain, np.zeros(n_owners))
 
     def with_images(
-        self, chance: SparseRows, owner: IntArray, *, sign: int = 1, room: Room = np.zeros
+        self,
+        chance: SparseRows,
+        owner: IntArray,
+        *,
+        sign: int = 1,
+        room: Room = np.zeros,
+        threads: int = 1,
     ) -> "Habits":
         """Count more images; with the sign -1, take images away that were counted."""
-        (n_owners, n_tags), most = self.uses.shape, self.uses.nnz + chance.nnz
+        (n_owners, n_tags), mine = self.uses.shape, ByOwner.of(owner, self.uses.shape[0])
         self.uses.check_format()
-        index = sparse.get_index_dtype(maxval=most)
-        tag, uses = room(most, index), room(most, np.float64)
-        gain = room((most, len(RATES)), np.float64)
-        after = Pairs(np.zeros(n_owners + 1, np.int64), tag, uses, gain)
-        before, mine = Pairs.of(self.uses, self.gain), ByOwner.of(owner, n_owners)
-        images = read_only(mine.start), read_only(mine.image)
-        count_images(before, *images, Entries.of(chance, n_tags), n_tags, float(sign), after)
-        filled = after.start[-1]
-        parts = uses[:filled], tag[:filled], after.start.astype(index)
+        before, start = Pairs.of(self.uses, self.gain), np.zeros(n_owners + 1, np.int64)
+        images = Counted(
+            read_only(mine.start),
+            read_only(mine.image),
+            Entries.of(chance, n_tags),
+            n_tags,
+            float(sign),
+        )
+        parts = [owners for owners, _ in mine.chunks()]
+        run_parts(lambda some: count_pairs(before, images, some, start[1:]), parts, threads)
+        np.cumsum(start, out=start)
+        count = int(start[-1])
+        index = sparse.get_index_dtype(maxval=count)
+        tag, uses = room(count, index), room(count, np.float64)
+        after = Pairs(start, tag, uses, room((count, len(RATES)), np.float64))
+        run_parts(lambda some: count_images(before, images, some, after), parts, threads)
         return Habits(
             self.weight,
-            sparse.csr_array(parts, shape=self.uses.shape),
-            gain[:filled],
+            sparse.csr_array((uses, tag, start.astype(index)), shape=self.uses.shape),
+            after.gain,
             self.images + sign * np.diff(mine.start),
         )
 

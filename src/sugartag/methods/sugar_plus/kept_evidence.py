@@ -27,13 +27,13 @@ class KeptEvidence(Evidence):
     made: set[tuple[int, int]] = field(default_factory=set)
 
     def dense(self, rows: Rows) -> FloatArray:
-        """Return images x dense columns, float32."""
+        """Return images x dense columns, float32; they are not to be changed."""
         block = int(rows.position[0]), int(rows.position[0]) + len(rows)
         if block not in self.blocks:
             return super().dense(rows)
         place = slice(*block)
         if block in self.made:
-            return self.kept[place].copy()
+            return self.kept[place]
         found = super().dense(rows)
         self.kept[place] = found
         self.made.add(block)

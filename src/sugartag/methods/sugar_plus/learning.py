@@ -8,7 +8,8 @@ from sugartag._typing import BoolArray, FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries, same_places
-from sugartag.methods.sugar_plus.belief import Belief, learned_belief, slip_rates
+from sugartag.linalg.threads import run_parts
+from sugartag.methods.sugar_plus.belief import ROWS_AT_ONCE, Belief, learned_belief, slip_rates
 from sugartag.methods.sugar_plus.given import Multiplied, judge_fitted_tags
 from sugartag.methods.sugar_plus.habits import Habits
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
@@ -22,7 +23,7 @@ CELLS_AT_ONCE = 1 << 21
 """Images x tags that are worked on in one step."""
 ALIKE_SHARE = 0.5
 """Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
-ENTRIES_AT_ONCE = 1 << 18
+ENTRIES_AT_ONCE = 1 << 16
 """Given tags that are worked on in one step."""
 FEWEST_USES = 100
 """Given tags of owners with several images that are enough to learn weights from."""
@@ -41,15 +42,18 @@ class GivenTags:
     honest: FloatArray
     """How probably it was given for another reason."""
 
-    def trusted(self, alone: Belief, room: Room = np.zeros) -> SparseRows:
+    def trusted(self, alone: Belief, room: Room = np.zeros, *, threads: int = 1) -> SparseRows:
         """Return images x tags: how far each given tag is trusted.
 
         The root of the probability that it belongs: a tag that is doubted still says something.
         """
         found = room(self.tags.nnz, np.float32)
-        for part in row_blocks(len(found), ENTRIES_AT_ONCE):
+
+        def fill(part: slice) -> None:
             slips = alone.slips[self.tags.indices[part]] + self.stamp[part]
             found[part] = np.sqrt(alone.given(self.content[part], slips))
+
+        run_parts(fill, row_blocks(len(found), ENTRIES_AT_ONCE), threads)
         return same_places(found, self.tags)
 
     def honest_in(self, blocks: tuple[Block, ...]) -> FloatArray:
@@ -144,19 +148,24 @@ def learn_manners(
 
     def belief(honest: FloatArray) -> Belief:
         known = sample.content, sample.given, honest
-        return learned_belief(*known, slip_rates(*known, ridge.share) if slips is None else slips)
+        by_chance = slip_rates(*known, ridge.share) if slips is None else slips
+        return learned_belief(*known, by_chance, threads=engine.threads)
 
     plain = belief(sample.given.astype(np.float32))
     content = _content_of_given(collection, ridge, trusted, engine=engine)
     chance = same_places(engine.room(len(content), np.float32), trusted)
-    for part in row_blocks(len(content), ENTRIES_AT_ONCE):
-        slipped = plain.slips[trusted.indices[part]]
-        chance.data[part] = plain.chance(content[part], slipped)
-    habits = Habits.learned(chance, collection.owner, collection.n_owners, engine.room)
-    stamp = habits.stamps_on(chance, collection.owner, engine.room, threads=engine.threads)
+    parts = row_blocks(len(content), ENTRIES_AT_ONCE)
+
+    def fill_chance(part: slice) -> None:
+        chance.data[part] = plain.chance(content[part], plain.slips[trusted.indices[part]])
+
+    run_parts(fill_chance, parts, engine.threads)
+    known = chance, collection.owner
+    habits = Habits.learned(*known, collection.n_owners, engine.room, threads=engine.threads)
+    stamp = habits.stamps_on(*known, engine.room, threads=engine.threads)
     honest = chance.data
-    for part in row_blocks(len(honest), ENTRIES_AT_ONCE):
-        honest[part] = 1.0 - stamp[part] / (stamp[part] + chance.data[part])
+    for part in parts:
+        honest[part] = 1.0 - stamp[part] / (stamp[part] + honest[part])
     given = GivenTags(trusted, content, stamp, honest)
     alone = belief(given.honest_in(sample_blocks(collection)))
     return Manners(plain, habits, alone), given
@@ -176,20 +185,26 @@ def _content_of_given(
 
 
 def learned_weights(
-    sample: Sample, honest: FloatArray, *, alike: bool, interests: bool
+    sample: Sample, honest: FloatArray, *, alike: bool, interests: bool, threads: int = 1
 ) -> tuple[float, float]:
     """Return the weights of look-alikes and of interests beside content, by least squares."""
     told = sample.told
     if np.count_nonzero(sample.given[told]) < FEWEST_USES:
         return 0.0, 0.0
-    wanted = honest[told] - honest[told].mean(axis=0)
-    asked = [True, alike, interests]
-    kinds = [part[told] for part in (sample.content, sample.alike, sample.interest)]
-    used = [kind for kind, wish in zip(kinds, asked, strict=True) if wish]
-    gram = np.array([[_inner(a, b) for b in used] for a in used])
-    gram[np.diag_indices_from(gram)] += 1e-9 * max(float(np.trace(gram)), 1e-9)
+    mean = honest[told].mean(axis=0)
+
+    def products(some: slice) -> FloatArray:
+        mine = told[some]
+        parts = [part[some][mine] for part in (sample.content, sample.alike, sample.interest)]
+        numbers = np.stack([*parts, honest[some][mine] - mean], dtype=np.float64).reshape(4, -1)
+        return numbers @ numbers.T
+
+    gram = np.sum(run_parts(products, row_blocks(len(told), ROWS_AT_ONCE), threads), axis=0)
+    used = np.flatnonzero([True, alike, interests])
+    among = gram[np.ix_(used, used)]
+    among[np.diag_indices_from(among)] += 1e-9 * max(float(np.trace(among)), 1e-9)
     weight = np.zeros(3)
-    weight[asked] = np.linalg.solve(gram, [_inner(kind, wanted) for kind in used])
+    weight[used] = np.linalg.solve(among, gram[used, 3])
     if weight[0] <= 0:
         return 0.0, 0.0
     found = np.maximum(weight[1:] / weight[0], 0.0)
@@ -197,14 +212,16 @@ def learned_weights(
 
 
 def best_threshold(probability: FloatArray) -> float:
-    """Return the threshold with the highest F expected, if the probabilities are right."""
-    falling = np.sort(probability, axis=None)[::-1]
-    expected = np.cumsum(falling, dtype=np.float64)
-    both = np.arange(1.0, len(falling) + 1)
-    both += expected[-1]
-    half_f = np.divide(expected, both, out=both)
-    return round(float(falling[int(half_f.argmax())]), 4)
+    """Return the threshold with the highest F expected, if the probabilities are right.
 
-
-def _inner(left: FloatArray, right: FloatArray) -> float:
-    return float(np.einsum("ij,ij->", left, right, dtype=np.float64))
+    Those that are more probable than half of the F of all that are left always raise it, others
+    never do.
+    """
+    likely = probability.ravel()
+    total = float(likely.sum(dtype=np.float64))
+    while True:
+        half_f = float(likely.sum(dtype=np.float64)) / (len(likely) + total)
+        more = likely[likely > half_f]
+        if len(more) in (0, len(likely)):
+            return round(float(likely.min()), 4)
+        likely = more

@@ -119,15 +119,21 @@ class SugarPlus:
             slips = manners.alone.slips if slips is None else slips
             clock.tell("recall %.2f, habits %s", manners.alone.recall, manners.habits.weight)
             if more:
-                trusted = given.trusted(manners.alone, engine.room)
+                trusted = given.trusted(manners.alone, engine.room, threads=engine.threads)
                 sums = add_up(collection, evidence, trusted, engine=engine, same=sums)
                 clock.tell("given tags trusted to %.2f", float(trusted.sum() / max(trusted.nnz, 1)))
         honest = given.honest_in(sample_blocks(collection))
         alike, interest = learned_weights(
-            sample, honest, alike=self.history > 0, interests=self.interests
+            sample,
+            honest,
+            alike=self.history > 0,
+            interests=self.interests,
+            threads=engine.threads,
         )
         said = sample.content + alike * sample.alike + interest * sample.interest
-        whole = learned_belief(said, sample.given, honest, manners.alone.slips)
+        whole = learned_belief(
+            said, sample.given, honest, manners.alone.slips, threads=engine.threads
+        )
         ridge = replace(ridge, evidence=keeping_nothing(evidence))
         found = FittedSugarPlus(
             ridge,

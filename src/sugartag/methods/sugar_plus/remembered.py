@@ -35,7 +35,9 @@ def find_look_alikes(
     rng: np.random.Generator,
 ) -> LookAlikes:
     """Keep ``most`` images of each owner at most, drawn at random where there are more."""
-    directions, median = _directions(collection, evidence.unit_features, rng)
+    directions, median = _directions(
+        collection, evidence.unit_features, rng, threads=engine.threads
+    )
     image = _remembered(collection, most, rng)
     shared = collection, evidence, directions, image
     kept = Kept.of(len(image), evidence, directions, engine.room)
@@ -127,12 +129,14 @@ def _remembered(collection: Collection, most: int, rng: np.random.Generator) -> 
 
 
 def _directions(
-    collection: Collection, unit_features: bool, rng: np.random.Generator
+    collection: Collection, unit_features: bool, rng: np.random.Generator, *, threads: int
 ) -> tuple[FloatArray, float]:
     """Return the directions in which images differ most, and the median distance along them."""
     if collection.n_features == 0:
         return np.zeros((0, 0), dtype=np.float32), 1.0
-    sample = sampled_features(collection, SAMPLE, unit_features=unit_features, rng=rng)
+    sample = sampled_features(
+        collection, SAMPLE, unit_features=unit_features, rng=rng, threads=threads
+    )
     centred, n = sample - sample.mean(axis=0), collection.n_features
     # Of so small a matrix more threads make nothing faster, and where cores are busy much slower.
     with threadpool_limits(1):
@@ -140,4 +144,4 @@ def _directions(
             centred.T @ centred, subset_by_index=(max(0, n - DIRECTIONS), n - 1)
         )
         directions = np.ascontiguousarray(vectors[:, ::-1], dtype=np.float32)
-        return directions, median_width(sample @ directions)
+        return directions, median_width(sample @ directions, threads=threads)

@@ -21,8 +21,6 @@ ENTRIES_AT_ONCE = 1 << 18
 """Tags whose products are added in one step, about; those of one image or owner together."""
 BAND = 256
 """Sparse columns whose products one thread adds at a time."""
-ROWS_AT_ONCE = 2_048
-"""Rows of dense columns that are multiplied in one step: they stay in the cache."""
 
 
 class SparseColumns(NamedTuple):
@@ -86,12 +84,12 @@ def runs(start: IntArray) -> Iterator[slice]:
 
 
 def add_products(
-    columns: SparseColumns, sign: float, gram: FloatArray, cross: FloatArray, *, threads: int
+    columns: SparseColumns, gram: FloatArray, cross: FloatArray, *, threads: int
 ) -> None:
-    """Add products of sparse columns, times a sign, to the upper half of a Gram matrix."""
+    """Add products of sparse columns to the upper half of a Gram matrix."""
 
     def add(band: slice) -> None:
-        _add_products(columns, band.start, band.stop, sign, gram, cross)
+        _add_products(columns, band.start, band.stop, gram, cross)
 
     run_parts(add, row_blocks(columns.n_columns - cross.shape[1], BAND), threads)
 
@@ -103,7 +101,7 @@ def add_mixed_products(
     rows = np.ascontiguousarray(dense, dtype=np.float32)
 
     def add(band: slice) -> None:
-        _add_mixed_products(columns, band.start, band.stop, ROWS_AT_ONCE, rows, mixed)
+        _add_mixed_products(columns, band.start, band.stop, rows, mixed)
 
     run_parts(add, row_blocks(columns.n_columns, BAND), threads)
 
@@ -157,9 +155,9 @@ def _arranged(
 
 @compiled
 def _add_products(
-    columns: SparseColumns, first: int, last: int, sign: float, gram: FloatArray, cross: FloatArray
+    columns: SparseColumns, first: int, last: int, gram: FloatArray, cross: FloatArray
 ) -> None:
-    """Add products of some columns with themselves and all later ones, times a sign.
+    """Add products of some columns with themselves and all later ones.
 
     ``gram`` gets those of columns, above the diagonal, and ``cross`` those with other tags.
     """
@@ -174,28 +172,25 @@ def _add_products(
             for other in range(place, columns.start[columns.row[entry] + 1]):
                 found[columns.column[other]] += value * columns.value[other]
         for other in range(mine, n_sparse):
-            gram[mine, other] += sign * found[other]
+            gram[mine, other] += found[other]
         for other in range(n_sparse, n_every):
-            cross[mine, other - n_sparse] += sign * found[other]
+            cross[mine, other - n_sparse] += found[other]
 
 
 @compiled
 def _add_mixed_products(
-    columns: SparseColumns,
-    first: int,
-    last: int,
-    at_once: int,
-    dense: FloatArray,
-    mixed: FloatArray,
+    columns: SparseColumns, first: int, last: int, dense: FloatArray, mixed: FloatArray
 ) -> None:
-    """Add products of some sparse columns with dense ones, some rows after the other."""
-    reached = columns.top[first:last].copy()
-    for start in range(0, len(dense), at_once):
-        for mine in range(first, last):
-            entry, end = reached[mine - first], columns.top[mine + 1]
-            while entry < end and columns.row[entry] < start + at_once:
-                value, row = columns.value[columns.place[entry]], columns.row[entry]
-                for other in range(dense.shape[1]):
-                    mixed[mine, other] += value * dense[row, other]
-                entry += 1
-            reached[mine - first] = entry
+    """Add products of some sparse columns with dense ones, two rows at a time."""
+    for mine in range(first, last):
+        entry, end = columns.top[mine], columns.top[mine + 1]
+        while entry + 1 < end:
+            value, row = columns.value[columns.place[entry]], columns.row[entry]
+            second, below = columns.value[columns.place[entry + 1]], columns.row[entry + 1]
+            for other in range(dense.shape[1]):
+                mixed[mine, other] += value * dense[row, other] + second * dense[below, other]
+            entry += 2
+        if entry < end:
+            value, row = columns.value[columns.place[entry]], columns.row[entry]
+            for other in range(dense.shape[1]):
+                mixed[mine, other] += value * dense[row, other]

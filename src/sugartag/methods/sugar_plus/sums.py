@@ -16,6 +16,7 @@ from sugartag.collection.subset import tag_counts
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.sparse_rows import GrowingRows
 from sugartag.linalg.symmetric import mirror
+from sugartag.methods.sugar_plus.by_owner import ByOwner
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.owner_sums import add_rows, rows_summed, sums_by_owner
 from sugartag.methods.sugar_plus.sparse_columns import (
@@ -126,12 +127,10 @@ class LooksPart:
         owners = rows.owner[order]
         owner, start = np.unique(owners[owners < nobody], return_index=True)
         stop = np.append(start[1:], np.count_nonzero(owners < nobody))
-        return cls(
-            dense.sum(axis=0, dtype=np.float64),
-            (dense.T @ dense).astype(np.float64),
-            owner,
-            rows_summed(dense, order, start, stop),
-        )
+        sums = np.empty((len(owner), dense.shape[1]), dtype=np.float32)
+        rows_summed(dense, order, start, stop, sums)
+        gram = (dense.T @ dense).astype(np.float64)
+        return cls(dense.sum(axis=0, dtype=np.float64), gram, owner, sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +170,7 @@ def add_up(
     columns = np.zeros(len(total.mixed))
     for some in runs(trusted.indptr):
         part = sparse_columns(trusted[some], words[some], evidence)
-        add_products(part, 1.0, gram, cross, threads=engine.threads)
+        add_products(part, gram, cross, threads=engine.threads)
         columns += part.sums()
     gram[:n, n:], gram[n:, n:], cross[n:] = total.mixed[:n], total.gram, total.mixed[n:].T
     mirror(gram, threads=engine.threads)
@@ -180,11 +179,11 @@ def add_up(
         columns[: len(evidence.predictor)],
         columns[n:],
     )
-    owner, n_owners = collection.owner, collection.n_owners
+    by_owner = ByOwner.of(collection.owner, collection.n_owners)
     owners = OwnerTotals(
-        np.bincount(owner, minlength=n_owners + 1)[:n_owners].astype(np.float64),
-        sums_by_owner(trusted, owner, n_owners, engine.room),
-        sums_by_owner(words, owner, n_owners, engine.room),
+        np.diff(by_owner.start).astype(np.float64),
+        sums_by_owner(trusted, by_owner, engine.room, threads=engine.threads),
+        sums_by_owner(words, by_owner, engine.room, threads=engine.threads),
         total.owner_dense,
     )
     columns = np.concatenate([columns[:n], total.columns])

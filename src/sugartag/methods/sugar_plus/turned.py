@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import blas
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
-from sugartag.engine.base import row_blocks
-from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.sugar_plus.at_places import dense_products, sparse_products
+from sugartag._typing import FloatArray, SparseRows
+from sugartag.linalg.compiled import compiled, read_only
+from sugartag.linalg.entries import Entries
+from sugartag.linalg.quadratic import QuadraticForm
+from sugartag.methods.sugar_plus.at_places import sparse_products
+from sugartag.methods.sugar_plus.given_loops import RidgeParts, RowParts
 from sugartag.methods.sugar_plus.ridge import Ridge
-
-ROWS_AT_ONCE = 512
-"""Of a matrix that is multiplied: what is made of them fits a cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +29,6 @@ class Turned:
     def dense_weights(self) -> FloatArray:
         """Tags x dense columns: the weights, turned."""
         return np.ascontiguousarray(self.ridge.weights[self.ridge.evidence.n_sparse :].T)
-
-    @cached_property
-    def dense_precision(self) -> FloatArray:
-        """P at words and dense columns x dense columns."""
-        n = self.ridge.evidence.n_sparse
-        return np.ascontiguousarray(self.ridge.other_precision[n:].T)
 
     @cached_property
     def base(self) -> FloatArray:
@@ -56,10 +48,9 @@ class Turned:
         weighed[:, predictor] = means[:, : len(predictor)] * ridge.own_precision[predictor]
         words = means[:, len(predictor) :]
         found = np.empty((2, len(ridge.weights)))
-        for part in row_blocks(len(ridge.weights), ROWS_AT_ONCE):
-            found[:, part] = words @ ridge.other_precision[part, : words.shape[1]].T
-            found[:, part] -= weighed @ ridge.weights[part].T
+        _multiply(-weighed, read_only(ridge.weights), found)
         found[:, : len(predictor)] += weighed[:, predictor]
+        found += words @ ridge.other_precision[:, : words.shape[1]].T
         return found
 
     @cached_property
@@ -70,97 +61,59 @@ class Turned:
         return products
 
     @cached_property
-    def _half(self) -> FloatArray:
-        """P at the dense columns, what is above the diagonal added to what is below."""
-        precision = self.dense_precision[len(self.ridge.evidence.words) :]
-        return np.asfortranarray(np.tril(precision) + np.triu(precision, 1).T)
+    def dense_form(self) -> QuadraticForm:
+        """What makes d P d' of rows d of dense columns."""
+        evidence = self.ridge.evidence
+        precision = self.ridge.other_precision[evidence.n_sparse :, len(evidence.words) :]
+        return QuadraticForm.of(precision)
 
-    def dense_form(self, dense: FloatArray) -> FloatArray:
-        """Return d P d' for each row d of dense columns; float64.
-
-        As P is symmetric, half of the products will do.
-        """
-        found = np.zeros(len(dense))
-        for part in row_blocks(len(dense), ROWS_AT_ONCE):
-            rows = dense[part]
-            half = blas.strmm(1.0, self._half, rows.T, lower=1, trans_a=1).T
-            found[part] = np.einsum("ij,ij->i", half, rows)
-        return found
-
-
-class SummedRows:
-    """Rows of columns, each the sum over so many images, tags as far as they were believed.
-
-    The dense columns are centred already, the sparse ones are not.
-    """
-
-    def __init__(
-        self,
-        turned: Turned,
-        tags: SparseRows,
-        words: SparseRows,
-        dense: FloatArray,
-        images: FloatArray,
-    ) -> None:
-        self.turned, self.ridge = turned, turned.ridge
-        self.tags, self.words, self.dense, self.images = tags, words, dense, images
-        self.known = self.ridge.evidence.known(tags, words).astype(np.float32)
-        self.row: IntArray = row_number_of_entries(tags)
-        self.word_row: IntArray = row_number_of_entries(words)
-
-    @cached_property
-    def dense_at_tags(self) -> FloatArray:
-        """What the dense columns add to the predictions of the tags."""
-        return dense_products(self.tags, self.dense, self.turned.dense_weights)
-
-    @cached_property
-    def dense_at_words(self) -> FloatArray:
-        """What the dense columns add to the product with P at the words."""
-        return dense_products(self.words, self.dense, self.turned.dense_precision)
-
-    @cached_property
-    def dense_at_mean(self) -> FloatArray:
-        """What the dense columns add to z P m', m being as fitted, and as given."""
-        at_mean = self.turned.at_mean[:, self.ridge.evidence.n_sparse :]
-        product: FloatArray = (self.dense @ at_mean.T.astype(np.float32)).T
-        return product
-
-    def predicted(self, *others: SparseRows) -> FloatArray:
-        """Return the predictions of the tags; also from other values of the tags, as given."""
-        known = [self.ridge.evidence.known(tags, self.words).data for tags in others]
-        values = np.stack([self.known.data, *known], dtype=np.float32)
-        found = sparse_products(self.tags, self.known, values, self.ridge.weights)
-        found += self.dense_at_tags
-        found -= self.turned.base[: len(found), self.tags.indices] * self.images[self.row]
-        return found
-
-    def unexplained(self, predicted: FloatArray) -> FloatArray:
-        """Return z - z w at the tags."""
-        centre = self.ridge.fitted_share[self.tags.indices] * self.images[self.row]
-        return self.tags.data - centre - predicted
-
-    def at_words(self) -> FloatArray:
-        """Return z P at the words."""
-        ridge, word = self.ridge, self.words.indices
-        found = sparse_products(
-            self.words, self.known, self.known.data[None], ridge.other_precision
-        )[0]
-        found += self.dense_at_words
-        mean = self.turned.at_mean[0, len(ridge.evidence.predictor) + word]
-        centred: FloatArray = found - mean * self.images[self.word_row]
-        return centred
-
-    def at_mean(self) -> FloatArray:
-        """Return twice z P m', m being the mean of the sparse columns as fitted, as given."""
-        n = self.ridge.evidence.n_sparse
-        sparse_part = (self.known @ self.turned.at_mean[:, :n].T).T
-        of_mean = np.multiply.outer(self.turned.of_mean, self.images)
-        found: FloatArray = sparse_part + self.dense_at_mean - of_mean
-        return found
-
-    def added(self, at_tags: FloatArray, at_words: FloatArray) -> FloatArray:
-        """Return for each row the sum of something over its tags and words; float64."""
-        found = np.bincount(self.row, at_tags, minlength=len(self.images)).astype(np.float64)
-        return found + np.bincount(
-            self.word_row, self.words.data * at_words, minlength=len(self.images)
+    @property
+    def parts(self) -> RidgeParts:
+        """What compiled loops need of it."""
+        ridge, evidence = self.ridge, self.ridge.evidence
+        n_tags, n_predictors = evidence.n_tags, len(evidence.predictor)
+        at_mean = np.zeros((2, n_tags + len(evidence.words)))
+        at_mean[:, evidence.predictor] = self.at_mean[:, :n_predictors]
+        at_mean[:, n_tags:] = self.at_mean[:, n_predictors : evidence.n_sparse]
+        words = ridge.other_precision[n_predictors : evidence.n_sparse, len(evidence.words) :]
+        parts = (
+            ridge.own_precision,
+            np.stack([ridge.fitted_share, ridge.share]),
+            self.base,
+            self.dense_weights,
+            np.ascontiguousarray(words),
+            at_mean,
+            self.at_mean[:, evidence.n_sparse :].astype(np.float32),
+            self.of_mean,
         )
+        return RidgeParts(*map(read_only, parts))
+
+
+def through(
+    ridge: Ridge, tags: SparseRows, words: SparseRows, dense: FloatArray, *others: SparseRows
+) -> RowParts:
+    """Return rows with what their tags and words predict of their tags, tags as far as believed.
+
+    The predictions are also made from other values of the tags, in the same places.
+    """
+    known = ridge.evidence.known(tags, words).astype(np.float32, copy=False)
+    more = [ridge.evidence.known(other, words).data for other in others]
+    values = np.stack([known.data, *more], dtype=np.float32)
+    return RowParts(
+        Entries.of(tags, tags.shape[1]),
+        sparse_products(tags, known, values, ridge.weights),
+        Entries.of(words, words.shape[1]),
+        sparse_products(words, known, values[:1], ridge.other_precision)[0],
+        read_only(dense),
+    )
+
+
+@compiled
+def _multiply(rows: FloatArray, matrix: FloatArray, found: FloatArray) -> None:
+    """Fill in a few rows times a matrix turned, float32; summed as float64."""
+    for column in range(len(matrix)):
+        for row in range(len(rows)):
+            total = 0.0
+            for number in range(matrix.shape[1]):
+                total += rows[row, number] * matrix[column, number]
+            found[row, column] = total
