@@ -67,8 +67,8 @@ def judging_stage(
         copied=HABIT_WRITTEN * size.given
         + WEIGHT_WRITTEN * ROUNDS * sampled
         + 160.0 * n
-        # Weights in double precision, to multiply them by the means.
-        + 16.0 * shape.M * shape.T
+        # The weights, multiplied by the means.
+        + 4.0 * shape.M * shape.T
     )
     learned = HABIT_HELD * min(n, IMAGES_AT_ONCE) * size.tags_each
     # Weights turned, and products with the means: made once, by whoever judges.

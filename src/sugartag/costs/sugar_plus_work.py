@@ -18,19 +18,19 @@ from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
 
-JUDGED_BYTES = 40.0
+JUDGED_BYTES = 20.0
 """That going through an image and a tag is as long as writing: one loop takes all small steps."""
-SCORED_BYTES = 60.0
+SCORED_BYTES = 25.0
 """What comes on top where images are scored: the probability is looked up."""
-MADE_ARRAYS = 8
+MADE_ARRAYS = 5
 """Arrays of owners x tags that taking owners through the ridge writes."""
 OWNED_BYTES = 60.0
 """That judging an image writes for each tag of its owner."""
-HABIT_BYTES = 100.0
+HABIT_BYTES = 20.0
 """The same, where images are scored."""
 LIKENESS_BYTES = 40.0
 """That comparing an image with an anchor writes; an exponential is as long as most of it."""
-BELIEF_BYTES, SLIP_BYTES = 700.0, 250.0
+BELIEF_BYTES, SLIP_BYTES = 350.0, 250.0
 """That learning a belief is as long as writing for each cell of the sample: its step of evidence is
 looked for twice; and learning how often tags are given by chance, for which cells are sorted."""
 ENTRY_BYTES = 400.0
@@ -84,14 +84,15 @@ def likeness_work(size: Size, shape: Shape, n: float) -> Work:
 def through_work(size: Size, shape: Shape, n: float, at_once: float, made: float) -> Work:
     """Return what it takes to judge all tags of so many images, each left out of itself.
 
-    An image is seen as it is and as it was fitted. ``made`` is the share of the images whose
+    An image is seen as it is and as it was fitted; its dense columns make one form with P, for
+    which half of the products will do. ``made`` is the share of the images whose
     owners' sums are not kept, but made anew in every step.
     """
     owners = n / at_once * distinct_owners(size, at_once * made)
     return (
         Work(
-            product32=2.0 * n * shape.D * shape.through,
-            sparse=2.0 * n * shape.k * shape.through,
+            product32=2.0 * n * shape.D * (shape.T + shape.D / 2.0),
+            sparse=n * shape.k * (shape.T + 2.0 * shape.D),
             copied=n * (JUDGED_BYTES * shape.T + OWNED_BYTES * own_tags(size)),
             calls=STEP_CALLS * n / at_once,
         )

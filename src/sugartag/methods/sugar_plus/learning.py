@@ -19,7 +19,7 @@ from sugartag.methods.sugar_plus.ridge import Ridge
 CELLS = 1 << 22
 """Images x tags that are learned from, at most."""
 ROWS_PER_BLOCK = 256
-CELLS_AT_ONCE = 1 << 21
+CELLS_AT_ONCE = 1 << 22
 """Images x tags that are worked on in one step."""
 ALIKE_SHARE = 0.5
 """Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
