@@ -152,10 +152,12 @@ def _run(asked: dict[str, Any]) -> dict[str, Any]:
     from sugartag.collection import open_collection
     from sugartag.costs import measure_rates, size_of
     from sugartag.engine import LocalEngine
+    from sugartag.engine.heap import use_one_heap
     from sugartag.fitting import fit_model
     from sugartag.methods.registry import make_method
     from sugartag.model_folder import save_model
 
+    use_one_heap()
     folder = Path(asked["folder"])
     files = sorted(folder.rglob("features.npy"))
     clock = time.process_time if asked["by_processor"] else time.perf_counter

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from sugartag.bench.apart import write_result
 from sugartag.bench.work import KINDS
+from sugartag.engine.heap import use_one_heap
 from sugartag.errors import SugartagError
 
 
 def main(folder: Path) -> int:
     """Do the task of a folder; what a user can mend is told in one line."""
+    use_one_heap()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     try:

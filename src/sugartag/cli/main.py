@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from sugartag.engine.heap import use_one_heap
 from sugartag.errors import SugartagError
 
 COMMANDS = {
@@ -85,6 +86,7 @@ def main(context: click.Context, verbose: bool) -> None:
 
     Start with:  sugartag demo
     """
+    use_one_heap()
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     if context.invoked_subcommand is None:
