@@ -51,22 +51,30 @@ def main() -> None:
         return
     chosen = [pair for pair in METHODS if not asked.methods or pair[0] in asked.methods]
     worlds = SMALL_WORLDS if asked.small else WORLDS
-    runs = [compared(*pair, world, asked.small) for world in worlds for pair in chosen]
+    runs: list[dict[str, Any]] = []
+    for world in worlds:
+        for pair in chosen:
+            runs.append(compared(*pair, world, asked.small))
+            write(runs, asked.out, by_processor=asked.small)
+    if asked.out == RESULTS:
+        write_page(asked.out)
+
+
+def write(runs: list[dict[str, Any]], file: Path, *, by_processor: bool) -> None:
+    """Write the result file: what there is so far, so that a killed run is not lost."""
     worst = {key: max(run[key]["off_by"] for run in runs) for key in MEASURES}
     result = {
         "benchmark": "estimate",
         "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
         "claimed_within": COUNTED_WITHIN,
-        "by_processor_time": asked.small,
+        "by_processor_time": by_processor,
         "worst": worst,
         "runs": runs,
     }
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(f"off by a factor of {worst} at most: {asked.out}")
-    if asked.out == RESULTS:
-        write_page(asked.out)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"off by a factor of {worst} at most: {file}")
 
 
 def compared(
