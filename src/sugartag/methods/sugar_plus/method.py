@@ -92,7 +92,7 @@ class SugarPlus:
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
     ) -> FittedSugarPlus:
         """Add up, solve, learn what it means; then again, with tags as far as they are trusted."""
-        clock = _Clock()
+        clock, threads = _Clock(), engine.threads
         evidence, choice = self._described(collection, engine=engine, rng=rng)
         clock.tell("%s", choice)
         evidence = keeping_dense(evidence, collection, engine=engine)
@@ -110,7 +110,7 @@ class SugarPlus:
         clock.tell("added up")
         slips = None
         for more in range(self.trust_rounds, -1, -1):
-            ridge = self.solved(sums, evidence, choice, threads=engine.threads)
+            ridge = self.solved(sums, evidence, choice, threads=threads)
             known = collection, ridge, trusted
             sample = Sample.joined(
                 list(engine.map(judge_sample, sample_blocks(collection), *known, look_alikes))
@@ -119,21 +119,15 @@ class SugarPlus:
             slips = manners.alone.slips if slips is None else slips
             clock.tell("recall %.2f, habits %s", manners.alone.recall, manners.habits.weight)
             if more:
-                trusted = given.trusted(manners.alone, engine.room, threads=engine.threads)
+                trusted = given.trusted(manners.alone, engine.room, threads=threads)
                 sums = add_up(collection, evidence, trusted, engine=engine, same=sums)
                 clock.tell("given tags trusted to %.2f", float(trusted.sum() / max(trusted.nnz, 1)))
         honest = given.honest_in(sample_blocks(collection))
-        alike, interest = learned_weights(
-            sample,
-            honest,
-            alike=self.history > 0,
-            interests=self.interests,
-            threads=engine.threads,
-        )
+        wanted = {"alike": self.history > 0, "interests": self.interests}
+        alike, interest = learned_weights(sample, honest, **wanted, threads=threads)
         said = sample.content + alike * sample.alike + interest * sample.interest
-        whole = learned_belief(
-            said, sample.given, honest, manners.alone.slips, threads=engine.threads
-        )
+        slips = manners.alone.slips
+        whole = learned_belief(said, sample.given, honest, slips, threads=threads)
         ridge = replace(ridge, evidence=keeping_nothing(evidence))
         found = FittedSugarPlus(
             ridge,
