@@ -55,11 +55,19 @@ def test_the_list_is_in_order_and_names_nothing_twice(package):
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("package", WITH_LISTS)
+@pytest.mark.parametrize("package", sorted(set(WITH_LISTS) - {"sugartag"}))
 def test_the_list_is_all_that_the_package_offers(package):
     module = importlib.import_module(package)
 
     assert public(module) == set(module.__all__) - {"__version__"}
+
+
+def test_what_sugartag_offers_is_found_when_it_is_asked_for():
+    found = [name for names in sugartag._HOME.values() for name in names]
+
+    assert sorted([*found, "__version__"]) == sorted(sugartag.__all__)
+    assert set(sugartag.__all__) <= set(dir(sugartag))
+    assert not hasattr(sugartag, "nothing_of_this_name")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -33,7 +33,7 @@ def command_that(monkeypatch):
         module = ModuleType("sugartag.cli.act")
         module.command = command
         monkeypatch.setitem(sys.modules, "sugartag.cli.act", module)
-        monkeypatch.setitem(cli.COMMANDS, "act", "act")
+        monkeypatch.setitem(cli.COMMANDS, "act", cli.Listed("act", "Act."))
 
     return add
 
@@ -47,6 +47,18 @@ def test_the_help_lists_every_command_with_what_it_does():
     assert all(len(line.split()) > 3 for line in listed)
 
 
+def test_the_help_comes_at_once_for_nothing_heavy_is_imported():
+    asked = "import sys, sugartag.cli.main as cli; cli.main(['--help'], standalone_mode=False)"
+    found = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", asked], capture_output=True, text=True
+    )
+
+    assert found.returncode == 0
+    imported = {line.split("|")[-1].strip() for line in found.stderr.splitlines()}
+    assert "click" in imported
+    assert not imported & {"numpy", "scipy", "numba", "sugartag.cli.fit"}
+
+
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_has_help_with_an_example(name):
     found = run(name, "--help")
@@ -58,7 +70,8 @@ def test_every_command_has_help_with_an_example(name):
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_a_command_goes_by_the_name_it_is_found_under(name):
-    assert import_module(f"sugartag.cli.{cli.COMMANDS[name]}").command.name == name
+    module = f"sugartag.cli.{cli.COMMANDS[name].module}"
+    assert import_module(module).command.name == name
 
 
 def test_the_version_is_that_of_the_package():

@@ -65,7 +65,7 @@ def finished(photos, experiments, tmp_path_factory) -> Path:
 
 
 def test_the_command_is_there():
-    assert COMMANDS["reproduce"] == "reproduce"
+    assert COMMANDS["reproduce"].module == "reproduce"
 
 
 def test_it_ends_with_a_page_json_and_a_table_for_each_experiment(finished):

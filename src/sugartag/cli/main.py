@@ -3,27 +3,35 @@
 import importlib
 import logging
 import sys
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from sugartag.engine.heap import use_one_heap
 from sugartag.errors import SugartagError
 
+
+class Listed(NamedTuple):
+    """A command that is imported only when it is asked for."""
+
+    module: str
+    """In this package; it has one click command, ``command``."""
+    in_short: str
+    """What it does, for the list of all."""
+
+
 COMMANDS = {
-    "demo": "demo",
-    "import": "import_table",
-    "estimate": "estimate",
-    "fit": "fit",
-    "suggest": "suggest",
-    "evaluate": "evaluate",
-    "tune": "tune",
-    "methods": "methods",
-    "doctor": "doctor",
-    "reproduce": "reproduce",
-    "bench": "bench",
+    "demo": Listed("demo", "Retag the shipped drawings and write a report to look at."),
+    "import": Listed("import_table", "Make a collection from a table of photos."),
+    "estimate": Listed("estimate", "Say what a fit will take: time, memory and disk."),
+    "fit": Listed("fit", "Learn from a collection; write the model to a folder."),
+    "suggest": Listed("suggest", "Propose tags to add, keep and doubt, image by image."),
+    "evaluate": Listed("evaluate", "Compare methods on a collection."),
+    "tune": Listed("tune", "Choose the settings of methods by hidden tags."),
+    "methods": Listed("methods", "List the methods and their settings."),
+    "doctor": Listed("doctor", "Say what is installed; check folders for damage."),
+    "reproduce": Listed("reproduce", "Run the experiments of the paper and write a report."),
+    "bench": Listed("bench", "Measure a performance claim."),
 }
-"""Command name to module in this package; each module has one click command, ``command``."""
 
 EXIT_BAD_INPUT = 2
 EXIT_STOPPED = 130
@@ -38,9 +46,14 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"sugartag.cli.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"sugartag.cli.{COMMANDS[cmd_name].module}")
         command: click.Command = module.command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, listed.in_short) for name, listed in COMMANDS.items()])
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command; what a user can mend is told in one line."""
@@ -86,8 +99,11 @@ def main(context: click.Context, verbose: bool) -> None:
 
     Start with:  sugartag demo
     """
-    use_one_heap()
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+        return
+    from sugartag.engine.heap import use_one_heap
+
+    use_one_heap()
