@@ -23,6 +23,8 @@ OWNER_CELLS = 1 << 24
 """Owners x tags whose sums are kept in memory, at most."""
 SCRATCH_CELLS = 1 << 30
 """Owners x tags whose sums are kept in scratch files, at most."""
+FEWEST_IMAGES = 2
+"""Images from which on an owner's sums are kept: those of others are asked for once."""
 OWNERS_AT_ONCE = 512
 
 
@@ -106,7 +108,7 @@ class KeptOwners:
     def of(cls, ridge: "Ridge", *, engine: Engine) -> "KeptOwners":
         """Keep those of the owners with most images."""
         images = ridge.owners.images
-        kept = _room_for(ridge, int(np.count_nonzero(images)), engine)
+        kept = _room_for(ridge, int(np.count_nonzero(images >= FEWEST_IMAGES)), engine)
         count = len(kept)
         busiest = np.sort(np.argsort(-images, kind="stable")[:count])
         number = np.full(len(ridge.owners) + 1, count)
