@@ -112,7 +112,8 @@ def asked_blocks(collection: Collection, share: float) -> tuple[Block, ...]:
 
 def sum_of_scores(block: Block, collection: Collection, fitted: Fitted) -> FloatArray:
     """Score the images of a block; all that is kept is the sum."""
-    return np.array([fitted.scores(collection.rows(block)).sum(dtype=np.float64)])
+    by_image = fitted.scores(collection.rows(block)).sum(axis=1)
+    return np.array([by_image.sum(dtype=np.float64)])
 
 
 def _score(

@@ -48,6 +48,7 @@ from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.choice import (
     ANCHOR_RIDGES,
     COLUMNS,
+    FEWER_ANCHORS,
     FOLDS,
     HELD_OUT,
     IMAGES,
@@ -150,7 +151,8 @@ def _choosing(method: SugarPlus, size: Size, shape: Shape) -> Stage:
     tags = 1 if method.tag_ridge else len(TAG_RIDGES)
     anchors = 1 if method.anchor_ridge or not shape.A else len(ANCHOR_RIDGES)
     # The best of the tags' ridges is not tried again.
-    tried, grams = folds * (tags + widths * anchors - 1), folds * widths
+    fewer = len(FEWER_ANCHORS) if shape.A else 0
+    tried, grams = folds * (tags + widths * anchors - 1 + fewer), folds * widths
     held_out = HELD_OUT * sample
     # A factor, and as many columns of the inverse as decide, some rows of it at a time.
     solved = columns**3 / 3.0 + 2.0 * columns**2 * MEASURED_TAGS

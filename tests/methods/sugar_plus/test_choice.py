@@ -13,12 +13,15 @@ from sugartag.engine.base import row_blocks
 from sugartag.methods.sugar_plus import choice as module
 from sugartag.methods.sugar_plus.choice import (
     ANCHOR_RIDGES,
+    FEWER_ANCHORS,
     FOLDS,
     KERNEL_WIDTHS,
+    NOTICED,
     TAG_RIDGES,
     TASTE_RIDGE,
     Fixed,
     Trial,
+    TrialAtWidth,
     choose,
     inverse_columns,
     mean_precision,
@@ -103,23 +106,26 @@ def test_the_gram_of_a_trial_is_that_of_the_images_that_are_not_held_out(odd, en
         np.testing.assert_allclose(columns_of(fold), columns[held], atol=1e-5)
 
 
-def test_the_precision_of_a_trial_is_that_of_regressions_on_its_other_images(odd, engine):
+@pytest.mark.parametrize("anchors", [0, 1, 5, 10_000])
+def test_the_precision_of_a_trial_is_that_of_regressions_on_its_other_images(odd, engine, anchors):
     trial = drawn(odd, engine)
     at_width = trial.at(1.4)
-    penalty = penalties(trial.evidence, trial.known.shape[1], 20.0, 0.3)
+    n_known, n_anchors = trial.known.shape[1], len(trial.evidence.anchors)
+    penalty = penalties(trial.evidence, n_known, 20.0, 0.3)
+    left_out = n_known + np.arange(anchors, n_anchors)
     expected = []
     for fold in at_width.folds:
         columns = columns_of(fold)
         scores = np.empty((len(columns), trial.n_tags))
         for tag in range(trial.n_tags):
-            kept = np.arange(len(penalty)) != tag
+            kept = np.delete(np.arange(len(penalty)), [tag, *left_out])
             gram = fold.gram[np.ix_(kept, kept)] + np.diag(penalty[kept])
             weights = np.linalg.solve(gram, fold.gram[kept, tag])
             scores[:, tag] = columns[:, kept] @ weights
         given = columns[:, : trial.n_tags] > 0
         expected.append(mean_precision(scores, given))
 
-    found = at_width.precision(20.0, 0.3)
+    found = at_width.precision(20.0, 0.3, anchors)
 
     assert found == pytest.approx(np.mean(expected), abs=1e-9)
 
@@ -172,16 +178,45 @@ def test_the_choice_is_the_best_of_what_was_tried(odd, engine):
     found = chosen(OPEN, odd, engine)
 
     trial = drawn(odd, engine, variance=0.05)
-    usual = trial.at(KERNEL_WIDTHS[0])
-    by_ridge = [usual.precision(ridge, ANCHOR_RIDGES[0]) for ridge in TAG_RIDGES]
+    usual, n = trial.at(KERNEL_WIDTHS[0]), len(trial.evidence.anchors)
+    by_ridge = [usual.precision(ridge, ANCHOR_RIDGES[0], n) for ridge in TAG_RIDGES]
     assert found.tag_ridge == TAG_RIDGES[int(np.argmax(by_ridge))]
     tried = {
-        (width, ridge): trial.at(width).precision(found.tag_ridge, ridge)
+        (width, ridge): trial.at(width).precision(found.tag_ridge, ridge, n)
         for width in KERNEL_WIDTHS
         for ridge in ANCHOR_RIDGES
     }
     assert found.precision == pytest.approx(max(tried.values()), abs=1e-6)
     assert tried[found.kernel_width, found.anchor_ridge] == pytest.approx(found.precision, abs=1e-6)
+    assert found.anchors == n
+
+
+def test_fewer_anchors_are_taken_only_if_they_find_noticeably_more(odd, engine, monkeypatch):
+    evidence = evidence_of(odd)
+    n = len(evidence.anchors)
+    precise = {n: 0.5, n // 2: 0.5 * NOTICED + 1e-4, n // 4: 0.5 * NOTICED + 2e-4}
+    monkeypatch.setattr(TrialAtWidth, "precision", lambda self, *ridges: precise[ridges[-1]])
+
+    assert chosen(OPEN, odd, engine).anchors == n // 2
+    assert chosen(OPEN, odd, engine).precision == pytest.approx(precise[n // 2])
+    precise[n // 2] = 0.5 * NOTICED - 1e-4
+    assert chosen(OPEN, odd, engine).anchors == n // 4
+    precise[n // 4] = 0.3
+    assert chosen(OPEN, odd, engine).anchors == n
+    assert FEWER_ANCHORS == (2, 4)
+
+
+def test_where_looks_say_nothing_few_anchors_are_enough(engine):
+    """Noise that every tag is predicted from costs precision."""
+    rng = np.random.default_rng(3)
+    topic = rng.integers(0, 6, 400)
+    tags = rng.random((400, 30)) < np.where(np.arange(30) % 6 == topic[:, None], 0.5, 0.02)
+    noise = rng.random((400, 40)).astype(np.float32)
+    world = made_of(tags, np.arange(400) // 2, features=noise)
+
+    found = chosen(Fixed(0.8, 20.0, 0.03), world, engine, replace(PLAN, anchors=100))
+
+    assert found.anchors < 100
 
 
 @pytest.mark.parametrize(
@@ -224,6 +259,7 @@ def test_something_is_chosen_whatever_the_collection(name, engine):
     assert found.kernel_width in KERNEL_WIDTHS
     assert found.tag_ridge in TAG_RIDGES
     assert found.anchor_ridge in ANCHOR_RIDGES
+    assert 0 <= found.anchors <= PLAN.anchors
     assert 0.0 <= found.precision <= 1.0
 
 

@@ -87,7 +87,7 @@ def test_features_are_compared_at_length_one_and_nothing_stays_nothing(rng):
 
 
 def test_another_width_changes_the_likeness_and_its_centre_alone(evidence):
-    found = evidence.with_width(0.5)
+    found = evidence.with_kernel(0.5, len(evidence.anchors))
 
     assert evidence.width == pytest.approx(USUAL_WIDTH * evidence.median)
     assert found.width == pytest.approx(0.5 * evidence.median)
@@ -96,6 +96,14 @@ def test_another_width_changes_the_likeness_and_its_centre_alone(evidence):
     expected = np.exp(-apart / found.width**2).mean(axis=0)
     np.testing.assert_allclose(found.centre, expected, atol=1e-6)
     assert found.predictor is evidence.predictor
+
+
+def test_of_fewer_anchors_the_first_are_kept(evidence):
+    found = evidence.with_kernel(0.5, 3)
+
+    np.testing.assert_array_equal(found.anchors, evidence.anchors[:3])
+    assert len(found.centre) == 3
+    assert found.n_dense == evidence.n_dense - len(evidence.anchors) + 3
 
 
 def test_an_anchor_stands_for_several_images(odd):
@@ -113,7 +121,7 @@ def test_without_features_or_anchors_only_tastes_are_dense(odd, missing):
 
     assert found.n_dense == found.taste.shape[1] == PLAN.tastes
     assert found.dense(all_rows(bare)).shape == (odd.n_images, PLAN.tastes)
-    assert found.with_width(0.3) is found
+    assert found.with_kernel(0.3, 0) is found
 
 
 def test_titles_are_evidence_where_there_are_any(collection):

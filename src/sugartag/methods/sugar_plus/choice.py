@@ -1,4 +1,4 @@
-"""What the collection itself decides: how wide the likeness is, and how strong the ridges.
+"""What the collection itself decides: the ridges, how wide the likeness is, how many anchors.
 
 Owners, with all their images, are held out of a sample, and the choice is what predicts their tags
 best. Tags that an owner repeats from image to image cannot help there: only what holds between
@@ -7,6 +7,7 @@ strangers can.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +28,10 @@ TAG_RIDGES = (20.0, 5.0, 80.0, 1.0, 300.0)
 ANCHOR_RIDGES = (0.3, 0.03, 3.0)
 KERNEL_WIDTHS = (USUAL_WIDTH, 0.8)
 """Each from the most usual on: where nothing can be told, the first is taken."""
+FEWER_ANCHORS = (2, 4)
+"""Parts of the anchors that are tried: a half, a quarter."""
+NOTICED = 1.01
+"""How many times as precise fewer anchors have to be: less is chance."""
 TASTE_RIDGE = 10.0
 IMAGES = 6_000
 """Of the sample, at most."""
@@ -50,6 +55,8 @@ class Choice:
     kernel_width: float
     tag_ridge: float
     anchor_ridge: float
+    anchors: int
+    """How many, the first of those that there are."""
     precision: float
     """With which the tags of held-out owners were found: mean average precision."""
 
@@ -80,7 +87,11 @@ def choose(
     engine: Engine,
     rng: np.random.Generator,
 ) -> Choice:
-    """Choose what is not set, one after the other: the tags' ridge, then the anchors' part."""
+    """Choose what is not set, one after the other: the tags' ridge, then the anchors' part.
+
+    Anchors are as they were found, each far from those before it: the first half of them is spread
+    as widely as all are.
+    """
     trial = Trial.drawn(collection, evidence, owner_variance, engine=engine, rng=rng)
     widths = (fixed.kernel_width,) if fixed.kernel_width else KERNEL_WIDTHS
     tag_ridges = (fixed.tag_ridge,) if fixed.tag_ridge else TAG_RIDGES
@@ -89,26 +100,47 @@ def choose(
         widths, anchor_ridges = widths[:1], anchor_ridges[:1]
     one_each, threads = row_blocks(len(widths), 1), engine.threads
     at_widths = run_parts(lambda one: trial.at(widths[int(one.start)]), one_each, threads)
-    first = _precisions([(at_widths[0], one, anchor_ridges[0]) for one in tag_ridges], threads)
-    tag_ridge = tag_ridges[int(np.argmax(first))]
-    tried = [(at_width, tag_ridge, one) for at_width in at_widths for one in anchor_ridges]
-    # The first of them is the best of those before.
-    precisions = [max(first), *_precisions(tried[1:], threads)]
-    found = [
-        Choice(at_width.width, tag_ridge, anchor_ridge, round(precision, 6))
-        for (at_width, _, anchor_ridge), precision in zip(tried, precisions, strict=True)
+    anchors = len(evidence.anchors)
+    usual = [Tried(at_widths[0], one, anchor_ridges[0], anchors) for one in tag_ridges]
+    best = _best(usual, Measured(usual[0], -1.0), threads)
+    by_looks = [
+        best.tried._replace(at=at, anchor_ridge=r) for at in at_widths for r in anchor_ridges
     ]
-    return max(found, key=lambda choice: choice.precision)
+    # The first of them is the best of those before.
+    best = _best(by_looks[1:], best, threads)
+    counts = [anchors // part for part in FEWER_ANCHORS if anchors >= part]
+    fewer = [best.tried._replace(anchors=count) for count in counts]
+    found, precision = _best(fewer, best, threads, NOTICED)
+    ridges = found.tag_ridge, found.anchor_ridge
+    return Choice(found.at.width, *ridges, found.anchors, round(precision, 6))
 
 
-def _precisions(tried: Sequence[tuple["TrialAtWidth", float, float]], threads: int) -> list[float]:
-    """Return the precision at each width with its two ridges."""
+class Tried(NamedTuple):
+    """What is tried on held-out owners."""
 
-    def measure(one: slice) -> float:
-        at_width, tag_ridge, anchor_ridge = tried[int(one.start)]
-        return at_width.precision(tag_ridge, anchor_ridge)
+    at: "TrialAtWidth"
+    tag_ridge: float
+    anchor_ridge: float
+    anchors: int
 
-    return run_parts(measure, row_blocks(len(tried), 1), threads)
+
+class Measured(NamedTuple):
+    """How well something does that was tried."""
+
+    tried: Tried
+    precision: float
+
+
+def _best(tried: Sequence[Tried], best: Measured, threads: int, times: float = 1.0) -> Measured:
+    """Return the best: of what comes later, what is more than so many times as precise."""
+
+    def measure(some: slice) -> list[Measured]:
+        return [Measured(one, one.at.precision(*one[1:])) for one in tried[some]]
+
+    for (measured,) in run_parts(measure, row_blocks(len(tried), 1), threads):
+        if measured.precision > times * best.precision:
+            best = measured
+    return best
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,21 +252,27 @@ class TrialAtWidth:
     width: float
     folds: tuple[Fold, ...]
 
-    def precision(self, tag_ridge: float, anchor_ridge: float) -> float:
-        """Return the mean average precision of the tags of the images held out."""
+    def precision(self, tag_ridge: float, anchor_ridge: float, anchors: int) -> float:
+        """Return the mean average precision of the tags of the images held out.
+
+        Of the anchors, so many are used, the first ones.
+        """
+        evidence = self.trial.evidence
         n, n_known = self.trial.n_tags, int(self.trial.known.shape[1])
         if not n:
             return 0.0
-        penalty = penalties(self.trial.evidence, n_known, tag_ridge, anchor_ridge)
+        dense = np.delete(np.arange(evidence.n_dense), slice(anchors, len(evidence.anchors)))
+        used = np.concatenate([np.arange(n_known), n_known + dense])
+        penalty = penalties(evidence, n_known, tag_ridge, anchor_ridge)[used]
         measured = np.unique(np.linspace(0, n - 1, min(MEASURED_TAGS, n)).astype(int))
         place = np.arange(len(measured))
         found = []
         for fold in self.folds:
-            columns = inverse_columns(fold.gram, penalty, measured)
+            columns = inverse_columns(fold.gram[np.ix_(used, used)], penalty, measured)
             weights = columns / -columns[measured, place]
             weights[measured, place] = 0.0
             # Not centred: that would add the same to all scores of a tag.
-            scores = fold.known @ weights[:n_known] + fold.dense @ weights[n_known:]
+            scores = fold.known @ weights[:n_known] + fold.dense[:, dense] @ weights[n_known:]
             given = chosen_columns(fold.known, measured).toarray() > 0
             found.append(mean_precision(scores, given))
         return float(np.mean(found))

@@ -110,13 +110,16 @@ class Evidence:
     def _kernel(self) -> "Kernel":
         return Kernel.of(self.anchors, self.width)
 
-    def with_width(self, kernel_width: float) -> "Evidence":
-        """Return the same with another width, in median distances of two images."""
+    def with_kernel(self, kernel_width: float, anchors: int) -> "Evidence":
+        """Return the same with another width, in median distances, and only so many anchors.
+
+        They are the first of those there are.
+        """
         if not len(self.anchors):
             return self
-        width = kernel_width * self.median
-        centre = likeness(self.anchors, self.anchors, width).mean(axis=0, dtype=np.float64)
-        return replace(self, width=width, centre=centre.astype(np.float32))
+        width, some = kernel_width * self.median, self.anchors[:anchors]
+        centre = likeness(some, some, width).mean(axis=0, dtype=np.float64)
+        return replace(self, anchors=some, width=width, centre=centre.astype(np.float32))
 
 
 def gather_evidence(
@@ -159,7 +162,7 @@ def _with_anchors(
     count = max(1, min(plan.anchors, len(sample) // 4))
     median = median_width(sample, threads=threads)
     centres = k_means_centres(sample, count, rng=rng, threads=threads)
-    return replace(bare, anchors=centres, median=median).with_width(USUAL_WIDTH)
+    return replace(bare, anchors=centres, median=median).with_kernel(USUAL_WIDTH, count)
 
 
 def likeness(features: FloatArray, anchors: FloatArray, width: float) -> FloatArray:

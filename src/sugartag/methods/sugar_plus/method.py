@@ -50,7 +50,7 @@ class SugarPlus:
     scores_are_chances: ClassVar[bool] = True
 
     anchors: int = 500
-    """Anchors that images are compared with: centres of many images."""
+    """Anchors that images are compared with, at most: centres of many images."""
     kernel_width: float | None = None
     """Width of the likeness to an anchor, in median distances of two images; None chooses."""
     anchor_ridge: float | None = None
@@ -160,7 +160,7 @@ class SugarPlus:
         evidence = gather_evidence(plan, collection, engine=engine, rng=rng)
         fixed = Fixed(self.kernel_width, self.tag_ridge, self.anchor_ridge)
         choice = choose(fixed, collection, evidence, self.owner_variance, engine=engine, rng=rng)
-        return evidence.with_width(choice.kernel_width), choice
+        return evidence.with_kernel(choice.kernel_width, choice.anchors), choice
 
     def solved(self, sums: Sums, evidence: Evidence, choice: Choice, *, threads: int = 1) -> Ridge:
         """Solve the regression with the ridges chosen."""
