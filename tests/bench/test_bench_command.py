@@ -78,6 +78,8 @@ def test_the_ratios_of_paper_size_follow_from_its_entries(small_paper):
     found, _ = small_paper
     entries, ratios = found["entries"], found["derived"]["ratios"]
     updates, ours = entries["sugar-tc-multiplicative"], entries["sugar-plus"]
+    runs = [ours, entries["sugar-plus, run 2"], entries["sugar-plus, run 3"]]
+    seconds = sorted(run["seconds"] for run in runs)[1]
     vote = entries["tag-vote-exact"]
 
     of_450 = updates["setup_seconds"] + PAPER_UPDATES * updates["median_update_seconds"]
@@ -85,11 +87,14 @@ def test_the_ratios_of_paper_size_follow_from_its_entries(small_paper):
     exact = entries["sugar-tc-exact"]["fit_seconds"]
 
     assert ratios["exact / 450 updates"] == pytest.approx(exact / of_450)
-    assert ratios["sugar-plus / tag-vote-exact"] == pytest.approx(ours["seconds"] / voting)
+    assert ratios["sugar-plus / tag-vote-exact"] == pytest.approx(seconds / voting)
     assert vote["images_scored"] == 30
-    floor = sum(ours["flops"].values()) / entries["rates"]["gemm"]["flops_per_second"]
-    floor += 300 * 16 * 4 / entries["rates"]["read"]["bytes_per_second"]
-    assert ratios["sugar-plus / floor"] == pytest.approx(ours["seconds"] / floor, rel=0.05)
+    floors = []
+    for run, rates in zip(runs, ("rates", "rates, run 2", "rates, run 3"), strict=True):
+        floor = sum(run["flops"].values()) / entries[rates]["gemm"]["flops_per_second"]
+        floor += 300 * 16 * 4 / entries[rates]["read"]["bytes_per_second"]
+        floors.append(run["seconds"] / floor)
+    assert ratios["sugar-plus / floor"] == pytest.approx(sorted(floors)[1], rel=0.05)
 
 
 def test_the_exact_solver_is_not_above_the_updates(small_paper):

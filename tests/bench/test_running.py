@@ -237,6 +237,37 @@ def test_a_capped_method_is_extrapolated_from_two_sizes():
     assert stated["seconds"] == pytest.approx(10.0 * 3.0**6)
 
 
+def test_ours_is_run_several_times_with_others_in_between():
+    bench = PaperSize(methods=("sugar-plus", "sugar-tc-exact", "tag-vote-exact", "mrtf"))
+    steps, entries = bench.steps(), {}
+    step = next(steps)
+    fitted = {"score_seconds": 0.0, "share_scored": 1.0, "flops": {"all": 40.0}}
+    read = {"bytes": 2.0, "bytes_per_second": 1.0}
+    for number in (4.0, 50.0, 9.0, 2.0, 40.0, 9.0, 5.0, 70.0, 9.0):
+        entries[step.key] = {"status": "measured", "seconds": number, "fit_seconds": number}
+        entries[step.key] |= {"gemm": {"flops_per_second": number}, "read": read, **fitted}
+        step = steps.send(entries[step.key]) if len(entries) < 9 else step
+
+    derived = bench.derived(entries | {"sugar-tc-exact": {}})
+
+    assert list(entries) == [
+        "rates",
+        "sugar-plus",
+        "sugar-tc-exact",
+        "rates, run 2",
+        "sugar-plus, run 2",
+        "tag-vote-exact",
+        "rates, run 3",
+        "sugar-plus, run 3",
+        "mrtf",
+    ]
+    stated, floor = derived["stated"]["sugar-plus"], derived["floor"]
+    assert stated == {"seconds": 50.0, "how": "median of 3", "runs": [50.0, 40.0, 70.0]}
+    assert [run["seconds"] for run in floor["runs"]] == [12.0, 22.0, 10.0]
+    assert floor["seconds"] == 12.0
+    assert derived["ratios"]["sugar-plus / floor"] == pytest.approx(50 / 12)
+
+
 def test_a_method_within_the_cap_needs_no_smaller_worlds():
     bench = PaperSize(methods=("mrtf",))
     steps = bench.steps()

@@ -92,15 +92,18 @@ def test_too_few_uses_teach_no_weights(rng):
     assert learned_weights(little, honest, alike=True, interests=True) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("n_rows", "n_tags"), [(0, 5), (1, 5), (1_000, 50), (777, 1 << 21)])
-def test_steps_cover_every_row_once(n_rows, n_tags, monkeypatch):
+@pytest.mark.parametrize(
+    ("n_rows", "n_tags"), [(0, 5), (1, 5), (1_024, 6), (1_024, 8), (1_000, 50), (777, 1 << 21)]
+)
+def test_steps_cover_every_row_once_and_are_equal(n_rows, n_tags, monkeypatch):
     monkeypatch.setattr(module, "CELLS_AT_ONCE", 5_000)
 
     found = steps(n_rows, n_tags)
 
     rows = np.concatenate([np.zeros(0, dtype=int), *found])
     np.testing.assert_array_equal(rows, np.arange(n_rows))
-    assert all(len(step) <= max(16, 5_000 // n_tags) for step in found)
+    assert all(len(step) <= max(16, 1.5 * 5_000 / n_tags) for step in found)
+    assert not found or len(found[0]) - len(found[-1]) < max(16, len(found))
 
 
 def test_small_collections_are_learned_from_in_full(odd):

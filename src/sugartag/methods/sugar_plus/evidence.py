@@ -21,6 +21,7 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.collection.subset import tag_counts
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Engine, row_blocks
+from sugartag.linalg.compiled import compiled, fit_together, read_only
 from sugartag.linalg.main_directions import main_directions
 from sugartag.linalg.nystrom import median_width
 from sugartag.linalg.sparse_rows import chosen_columns
@@ -101,7 +102,7 @@ class Evidence:
         features = rows.features_like(self.anchors.shape[1])
         found = np.empty((len(rows), self.n_dense), dtype=np.float32)
         for some in row_blocks(len(rows), IMAGES_AT_ONCE):
-            near = self._kernel.at(compared_features(features[some], self.unit_features))
+            near = self._kernel.at(features[some], self.unit_features)
             np.subtract(near, self.centre, out=found[some, :n])
         found[:, n:] = taste
         return found
@@ -170,7 +171,7 @@ def likeness(features: FloatArray, anchors: FloatArray, width: float) -> FloatAr
     kernel = Kernel.of(anchors, width)
     found = np.empty((len(features), len(anchors)), dtype=np.float32)
     for some in row_blocks(len(features), IMAGES_AT_ONCE):
-        found[some] = kernel.at(features[some])
+        found[some] = kernel.at(features[some], False)
     return found
 
 
@@ -199,14 +200,50 @@ class Kernel:
         size = np.einsum("ij,ij->i", centred, centred) * scale
         return cls(middle, np.ascontiguousarray(centred.T) * (2 * scale), size, scale)
 
-    def at(self, features: FloatArray) -> FloatArray:
+    def at(self, features: FloatArray, unit_features: bool) -> FloatArray:
         """Return images x anchors: exp(-d^2 / sigma^2)."""
-        rows = features - self.middle
+        given = read_only(features.astype(np.float32, copy=False))
+        rows, size = np.empty(given.shape, np.float32), np.empty(len(given), np.float32)
+        fit_together(given.shape[1:] == self.middle.shape)
+        centre_rows(given, unit_features, read_only(self.middle), rows, size)
+        size *= self.scale
         found: FloatArray = rows @ self.directions
-        found -= (np.einsum("ij,ij->i", rows, rows) * self.scale)[:, None]
-        found -= self.size
-        np.minimum(found, 0.0, out=found)
+        take_sizes_off(found, size, read_only(self.size))
         return np.exp(found, out=found)
+
+
+@compiled
+def centre_rows(
+    features: FloatArray,
+    to_length_one: bool,
+    middle: FloatArray,
+    rows: FloatArray,
+    size: FloatArray,
+) -> None:
+    """Write features as they are compared, less the middle, and their squared lengths then."""
+    for row in range(len(features)):
+        scale, squared = np.float32(1), np.float32(0)
+        if to_length_one:
+            total = 0.0
+            for place in range(len(middle)):
+                value = np.float64(features[row, place])
+                total += value * value
+            if total > 0:
+                scale = np.float32(1.0 / np.sqrt(total))
+        for place in range(len(middle)):
+            apart = features[row, place] * scale - middle[place]
+            rows[row, place] = apart
+            squared += apart * apart
+        size[row] = squared
+
+
+@compiled
+def take_sizes_off(found: FloatArray, of_row: FloatArray, of_column: FloatArray) -> None:
+    """Take the sizes of rows and columns off; what is left is at most 0."""
+    for row in range(len(found)):
+        for column in range(len(of_column)):
+            left = found[row, column] - of_row[row] - of_column[column]
+            found[row, column] = min(left, np.float32(0))
 
 
 def compared_features(features: FloatArray, unit_features: bool) -> FloatArray:

@@ -20,7 +20,7 @@ CELLS = 1 << 22
 """Images x tags that are learned from, at most."""
 ROWS_PER_BLOCK = 256
 CELLS_AT_ONCE = 1 << 22
-"""Images x tags that are worked on in one step."""
+"""Images x tags that are worked on in one step, about."""
 ALIKE_SHARE = 0.5
 """Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
 ENTRIES_AT_ONCE = 1 << 16
@@ -98,8 +98,9 @@ def sample_blocks(collection: Collection) -> tuple[Block, ...]:
 
 
 def steps(n_rows: int, n_tags: int) -> list[IntArray]:
-    """Cut rows into steps of so many cells."""
-    size = max(16, CELLS_AT_ONCE // n_tags)
+    """Cut rows into equal steps of about so many cells: a short last one would cost more."""
+    count = max(1, round(n_rows * n_tags / CELLS_AT_ONCE))
+    size = max(16, -(-n_rows // count))
     return [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
