@@ -137,7 +137,7 @@ def _floor_words(document: Document) -> str:
         for seconds, one in zip(runs, floor["runs"], strict=False)
     )
     return (
-        f"{OURS} was run {len(runs)} times, other methods in between: {each}. "
+        f"{OURS} was run {len(runs)} times: {each}. "
         f"Its floor is {floor['flops'] / 1e12:.2f} Tflop, and "
         f"{rates['read']['bytes'] / 1e6:,.0f} MB of features to be read. At the rates before each "
         f"run, the first time {rates['gemm']['flops_per_second'] / 1e9:.0f} Gflop/s and "
