@@ -2,7 +2,8 @@
 
 Plants collections of sizes that the calibration did not see, estimates a fit of each, fits it in a
 process of its own, and writes both beside each other; also into docs/estimate.md, which ``--page``
-alone does from the result file.
+alone does from the result file. ``--refit`` estimates anew what was measured, when constants or
+formulas have changed.
 """
 
 import argparse
@@ -49,12 +50,19 @@ def main() -> None:
     if asked.page:
         write_page(asked.out)
         return
+    if asked.refit:
+        document = json.loads(asked.out.read_text(encoding="utf-8"))
+        runs = [told(run["took"]) for run in document["runs"]]
+        write(runs, asked.out, by_processor=document["by_processor_time"])
+        write_page(asked.out)
+        return
     chosen = [pair for pair in METHODS if not asked.methods or pair[0] in asked.methods]
     worlds = SMALL_WORLDS if asked.small else WORLDS
-    runs: list[dict[str, Any]] = []
+    runs = []
     for world in worlds:
-        for pair in chosen:
-            runs.append(compared(*pair, world, asked.small))
+        for name, settings in chosen:
+            took = measured(name, settings, world, suggest=False, by_processor=asked.small)
+            runs.append(told(took))
             write(runs, asked.out, by_processor=asked.small)
     if asked.out == RESULTS:
         write_page(asked.out)
@@ -77,31 +85,28 @@ def write(runs: list[dict[str, Any]], file: Path, *, by_processor: bool) -> None
     print(f"off by a factor of {worst} at most: {file}")
 
 
-def compared(
-    name: str, settings: dict[str, Any], world: dict[str, Any], by_processor: bool
-) -> dict[str, Any]:
+def told(took: dict[str, Any]) -> dict[str, Any]:
     """Return what a fit took, what was estimated, and by what factor that is off."""
-    run = measured(name, settings, world, suggest=False, by_processor=by_processor)
-    size = Size(**{field.name: run["size"][field.name] for field in fields(Size)})
-    made = estimate_fit(
-        make_method(name, settings), size, Rates(**run["rates"]), shipped_calibration()
-    )
-    found: dict[str, Any] = {"method": name, "settings": settings, "world": world}
+    size = Size(**{field.name: took["size"][field.name] for field in fields(Size)})
+    method = make_method(took["method"], took["settings"])
+    made = estimate_fit(method, size, Rates(**took["rates"]), shipped_calibration())
+    found: dict[str, Any] = {key: took[key] for key in ("method", "settings", "world")}
     for key, of_run in MEASURES.items():
-        estimated, took = float(getattr(made, key)), float(run[of_run])
+        estimated, real = float(getattr(made, key)), float(took[of_run])
         found[key] = {
             "estimated": float(f"{estimated:.4g}"),
-            "measured": float(f"{took:.4g}"),
-            "off_by": round(max(estimated / took, took / estimated), 3),
+            "measured": float(f"{real:.4g}"),
+            "off_by": round(max(estimated / real, real / estimated), 3),
         }
     found["stages"] = {
         stage.name: {
             "estimated": round(stage.seconds, 3),
-            "measured": round(run["stage_seconds"].get(stage.name, 0.0), 3),
+            "measured": round(took["stage_seconds"].get(stage.name, 0.0), 3),
         }
         for stage in made.stages
     }
-    print(f"{name} {settings} {world}: {[found[key] for key in MEASURES]}", flush=True)
+    found["took"] = took
+    print(f"{took['method']} {took['settings']} {took['world']}: {[found[k] for k in MEASURES]}")
     return found
 
 
@@ -147,6 +152,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--page", action="store_true", help="Measure nothing; write the page.")
+    parser.add_argument("--refit", action="store_true", help="Measure nothing; estimate anew.")
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--small", action="store_true", help="A small world, by processor time.")
     return parser.parse_args()

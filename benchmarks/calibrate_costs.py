@@ -10,12 +10,12 @@ import json
 import math
 import statistics
 import time
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from measured_fit import measured
-from sugartag.costs.calibration import Calibration
+from sugartag.costs.calibration import Calibration, Iterations
 from sugartag.costs.estimate import estimate_fit
 from sugartag.costs.families import Job, is_counted
 from sugartag.costs.rates import Rates
@@ -97,9 +97,8 @@ def constants(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
         if not is_counted(make_method(name)):
             rough[name] = power_law(own, base)
             continue
-        steps = [step for run in own for step in run["iterations"]]
-        if steps:
-            iterations[name] = _short(statistics.mean(steps))
+        if all(run["iterations"] for run in own):
+            iterations[name] = steps_by_images(own)
         seconds[name], found = factors(own, base)
         more = whole_memory(own, Calibration(base, seconds, {name: found}, iterations=iterations))
         memory[name] = {stage: _short(factor * more) for stage, factor in found.items()}
@@ -111,7 +110,7 @@ def constants(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
         "seconds": seconds,
         "bytes": memory,
         "disk": disk,
-        "iterations": iterations,
+        "iterations": {name: asdict(found) for name, found in iterations.items()},
         "rough": rough,
     }
 
@@ -133,10 +132,12 @@ def factors(runs: list[dict[str, Any]], base: float) -> tuple[dict[str, float], 
                 fixed = stage.fixed / rates.calls
                 pair = max(seconds - fixed, 0.0), stage.seconds(rates, rates.cores)
                 slower.setdefault(stage.name, []).append(pair)
-            # Below an earlier peak, memory may be what an earlier stage has left behind.
-            if peak and counted and peak - base > NEW_PEAK * (highest - base):
+            # Below an earlier peak, memory may be what an earlier stage has left behind: it is the
+            # most that the stage can have taken.
+            if peak and counted:
                 own = max(peak - base - stage.loaded, 0.0)
-                larger.setdefault(stage.name, []).append((own, counted))
+                if counted > own or peak - base > NEW_PEAK * (highest - base):
+                    larger.setdefault(stage.name, []).append((own, counted))
             highest = max(highest, peak or 0.0)
     for name, pairs in slower.items():
         told = [" ".join(f"{m / c:.2f}" for m, c in some) for some in (pairs, larger.get(name, []))]
@@ -199,10 +200,22 @@ def power_law(runs: list[dict[str, Any]], base: float) -> dict[str, float]:
     }
 
 
+def steps_by_images(runs: list[dict[str, Any]]) -> Iterations:
+    """Return a power law through the steps that an iterative solver took: the line of logarithms.
+
+    The more images, the sooner it is done: their mean is smoother.
+    """
+    images = [math.log(run["size"]["images"]) for run in runs]
+    steps = [math.log(statistics.mean(run["iterations"])) for run in runs]
+    slope = statistics.linear_regression(images, steps).slope if len(runs) > 1 else 0.0
+    middle = (math.exp(statistics.mean(values)) for values in (images, steps))
+    return Iterations(*map(_short, middle), _short(min(max(slope, -POWERS[1]), POWERS[1])))
+
+
 def _job(run: dict[str, Any]) -> Job:
     size = Size(**{f.name: run["size"][f.name] for f in fields(Size)})
-    steps = {run["method"]: statistics.mean(run["iterations"])} if run["iterations"] else {}
-    calibration = Calibration(iterations=steps)
+    own = {run["method"]: steps_by_images([run])} if run["iterations"] else {}
+    calibration = Calibration(iterations=own)
     return Job(make_method(run["method"], run["settings"]), size, 8_192, calibration)
 
 

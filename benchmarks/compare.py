@@ -117,6 +117,8 @@ def known_runs(
         document = read_json(asked.out)
         expected = plain_values(header(case, seeds=seeds, effort=asked.effort))
         del expected["description"]  # Better words make no other data.
+        if len(document.get("seeds", [])) < len(seeds):
+            del expected["seeds"]  # More seeds of the same comparison.
         differing = [key for key in expected if document.get(key) != expected[key]]
         if differing:
             raise StorageError(
@@ -134,10 +136,16 @@ def known_runs(
 def write_document(
     case: Case, asked: Asked, runs: dict[str, dict[int, Any]], seeds: Sequence[int]
 ) -> None:
-    """Replace the result file by one of the methods that all seeds are done of, if any is."""
+    """Replace the result file by one of the methods that all seeds are done of, if any is.
+
+    A file of fewer seeds stays until all its methods have as many as are asked for.
+    """
     document = comparison_document(
         case, runs, seeds=seeds, effort=asked.effort, processes=asked.processes
     )
+    before = read_json(asked.out) if asked.out.exists() else {"seeds": [], "methods": {}}
+    if len(before["seeds"]) < len(seeds) and before["methods"].keys() - document["methods"].keys():
+        return
     if document["methods"] or asked.out.exists():
         write_json(asked.out, plain_values(document, digits=DIGITS))
 

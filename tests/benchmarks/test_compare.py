@@ -106,6 +106,20 @@ def test_methods_asked_for_again_are_run_anew_and_the_others_kept(case, whole, t
     assert without_times(read_json(out)) == without_times(read_json(whole))
 
 
+def test_more_seeds_are_added_to_those_there_are_and_nothing_is_lost_before(case, whole, tmp_path):
+    out = tmp_path / "comparison.json"
+    compare.compare(case, asked_for(out, seeds=1), in_this_process(case))
+    for file in (tmp_path / "comparison.jobs").iterdir():
+        file.unlink()
+    of_one_seed = out.read_bytes()
+
+    compare.compare(case, asked_for(out), in_this_process(case, at_most=1))
+    assert out.read_bytes() == of_one_seed
+    compare.compare(case, asked_for(out), in_this_process(case))
+
+    assert without_times(read_json(out)) == without_times(read_json(whole))
+
+
 @pytest.mark.parametrize(
     ("change", "word"), [({"effort": Effort(3, 20)}, "budget"), ({"seeds": 1}, "seeds")]
 )

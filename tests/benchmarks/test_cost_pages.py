@@ -55,3 +55,22 @@ def test_a_power_law_goes_through_its_three_sizes():
     assert law["seconds_by_images"] == pytest.approx(1.2, abs=0.01)
     assert law["seconds_by_tags"] == pytest.approx(1.0, abs=0.01)
     assert law["bytes_by_images"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_steps_of_a_solver_are_a_power_law_of_the_images():
+    def run(images: int, *steps: int) -> dict[str, object]:
+        return {"size": {"images": images}, "iterations": steps}
+
+    found = calibrate_costs.steps_by_images([run(1_000, 15, 17), run(4_000, 8), run(16_000, 4)])
+
+    assert found.at(1_000) == pytest.approx(16.0, rel=1e-3)
+    assert found.at(64_000) == pytest.approx(2.0, rel=1e-3)
+    assert found.at(1e9) == 1.0
+    assert calibrate_costs.steps_by_images([run(1_000, 15, 17)]).at(9_000) == 16.0
+
+
+def test_an_estimate_is_made_anew_from_what_was_measured():
+    document = json.loads((RESULTS / "estimate.json").read_text(encoding="utf-8"))
+
+    for run in document["runs"]:
+        assert bench_estimate.told(run["took"]) == run

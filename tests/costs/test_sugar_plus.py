@@ -68,10 +68,21 @@ def test_title_words_are_read_in_a_pass_of_their_own():
     assert costs(of=worded)["adding up"].passes == 4
 
 
+def solving_seconds(rates):
+    return costs(rates=rates)["solving"].seconds - FIXED_CALLS / rates.calls
+
+
 def test_all_cores_of_the_process_that_leads_solve():
     few, many = (
-        costs(rates=replace(NOMINAL, cores=cores))["solving"].seconds - FIXED_CALLS / NOMINAL.calls
+        solving_seconds(replace(NOMINAL, cores=cores, product64_all=cores * NOMINAL.product64_one))
         for cores in (2, 8)
     )
 
     assert many == pytest.approx(few / 4)
+
+
+def test_cores_do_not_multiply_faster_apart_than_together():
+    together = replace(NOMINAL, cores=2, product64_all=1.5 * NOMINAL.product64_one)
+    apart = replace(together, product64_one=9 * NOMINAL.product64_one)
+
+    assert solving_seconds(apart) == pytest.approx(solving_seconds(together))

@@ -32,6 +32,20 @@ class Rough:
 
 
 @dataclass(frozen=True)
+class Iterations:
+    """Steps that an iterative solver takes, about: a power law of the number of images."""
+
+    images: float
+    """The size that the steps are of."""
+    steps: float
+    power: float = 0.0
+
+    def at(self, images: float) -> float:
+        """Return the steps for so many images: one at least."""
+        return float(max(1.0, self.steps * (max(images, 1.0) / self.images) ** self.power))
+
+
+@dataclass(frozen=True)
 class Calibration:
     """How much more stages take than their formulas say."""
 
@@ -41,8 +55,7 @@ class Calibration:
     """By method and stage."""
     bytes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     disk: Mapping[str, float] = field(default_factory=dict)
-    iterations: Mapping[str, float] = field(default_factory=dict)
-    """Steps that iterative solvers take, about."""
+    iterations: Mapping[str, Iterations] = field(default_factory=dict)
     rough: Mapping[str, Rough] = field(default_factory=dict)
     product32_all: float = 1e11
     """The rate of the machine that the power laws were measured on."""
@@ -67,7 +80,7 @@ class Calibration:
             seconds=read["seconds"],
             bytes=read["bytes"],
             disk=read["disk"],
-            iterations=read["iterations"],
+            iterations={name: Iterations(**v) for name, v in read["iterations"].items()},
             rough={name: Rough(**values) for name, values in read["rough"].items()},
             product32_all=float(read["rates"]["product32_all"]),
         )

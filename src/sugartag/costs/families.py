@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from sugartag.costs import sugar_plus, sugar_plus_judging, sugar_tc, voting
-from sugartag.costs.calibration import Calibration
+from sugartag.costs.calibration import Calibration, Iterations
 from sugartag.costs.size import Size
 from sugartag.costs.work import Stage, Work
 from sugartag.evaluation.calibrate import MAX_IMAGES as CALIBRATED_ON
@@ -16,7 +16,7 @@ from sugartag.methods.sugar_tc import SugarTC
 from sugartag.methods.tag_prior import TagPrior
 from sugartag.methods.tag_vote import TagVote
 
-USUAL_ITERATIONS = 100.0
+USUAL_ITERATIONS = Iterations(images=1.0, steps=100.0)
 COUNTED = (SugarPlus, SugarTC, TagVote, LinearProbe, Original, TagPrior)
 """Methods whose operations are counted; of the others only a power law is known."""
 
@@ -83,7 +83,7 @@ class Job:
             return sugar_plus.fit_stages(method, size, rows, apart=self.apart)
         if isinstance(method, SugarTC):
             steps = self.calibration.iterations.get(method.name, USUAL_ITERATIONS)
-            return sugar_tc.fit_stages(method, size, rows, steps)
+            return sugar_tc.fit_stages(method, size, rows, steps.at(size.images))
         if isinstance(method, TagVote):
             return voting.vote_fit(method, size, rows)
         if isinstance(method, LinearProbe):

@@ -49,6 +49,19 @@ class Work:
             + self.solve64 / rates.solve64_all
         )
 
+    def seconds_of_cores(self, rates: Rates) -> float:
+        """Return how long all cores take, each with its own parts.
+
+        Cores that share their units do not multiply faster apart than together.
+        """
+        product32 = min(rates.product32_all, rates.cores * rates.product32_one)
+        product64 = min(rates.product64_all, rates.cores * rates.product64_one)
+        return (
+            (self._others(rates) + self.solve64 / rates.solve64_all) / rates.cores
+            + self.product32 / product32
+            + self.product64 / product64
+        )
+
     def _others(self, rates: Rates) -> float:
         return (
             self.sparse / rates.sparse_one
@@ -107,7 +120,7 @@ class Stage:
         """Return how long it takes, without what any stage takes and what calibration adds."""
         return (
             self.passes.seconds_of_one(rates) / workers
-            + self.threaded.seconds_of_one(rates) / rates.cores
+            + self.threaded.seconds_of_cores(rates)
             + self.serial.seconds_of_all(rates)
         )
 
