@@ -47,17 +47,19 @@ from sugartag.linalg.symmetric import BAND
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.choice import (
     ANCHOR_RIDGES,
-    COLUMNS,
     FEWER_ANCHORS,
-    FOLDS,
-    HELD_OUT,
-    IMAGES,
     KERNEL_WIDTHS,
-    MEASURED_TAGS,
-    ROWS_AT_ONCE,
     TAG_RIDGES,
 )
 from sugartag.methods.sugar_plus.evidence import SAMPLE
+from sugartag.methods.sugar_plus.held_out import (
+    COLUMNS,
+    FOLDS,
+    HELD_OUT,
+    IMAGES,
+    MEASURED_TAGS,
+    ROWS_AT_ONCE,
+)
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
 
 K_MEANS_ROUNDS = 12

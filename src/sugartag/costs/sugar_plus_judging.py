@@ -30,10 +30,10 @@ from sugartag.costs.sugar_plus_work import (
 from sugartag.costs.work import Stage, Work
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.by_owner import IMAGES_AT_ONCE
-from sugartag.methods.sugar_plus.evidence import IMAGES_AT_ONCE as COMPARED_AT_ONCE
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.habits import MOST_OWNERS, ROUNDS
 from sugartag.methods.sugar_plus.learning import ROWS_PER_BLOCK
+from sugartag.methods.sugar_plus.likeness import IMAGES_AT_ONCE as COMPARED_AT_ONCE
 
 SAMPLE_HELD, BELIEF_HELD, LAST_HELD = 13.0, 32.0, 52.0
 """Bytes of each cell of the sample that beliefs are learned from: what is kept of it, and what

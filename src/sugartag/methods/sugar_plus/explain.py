@@ -24,8 +24,9 @@ from sugartag.linalg.sparse_rows import (
 )
 from sugartag.methods.base import Explanations, Kind, PartKind
 from sugartag.methods.sugar_plus.belief import Belief
-from sugartag.methods.sugar_plus.evidence import Evidence, likeness
+from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.learning import steps
+from sugartag.methods.sugar_plus.likeness import likeness
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.ridge import Content, Ridge

@@ -9,7 +9,8 @@ from sugartag._typing import FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block
 from sugartag.linalg.sparse_rows import GrowingRows
-from sugartag.methods.sugar_plus.evidence import Evidence, compared_features
+from sugartag.methods.sugar_plus.evidence import Evidence
+from sugartag.methods.sugar_plus.likeness import compared_features
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,11 @@ from sugartag.engine.base import Block, Engine
 from sugartag.engine.heap import give_back_freed_memory
 from sugartag.methods.settings import require, require_not_negative, require_positive
 from sugartag.methods.sugar_plus.belief import learned_belief
-from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose, penalties
+from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose
 from sugartag.methods.sugar_plus.decisions import nothing_decided
 from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
+from sugartag.methods.sugar_plus.held_out import penalties
 from sugartag.methods.sugar_plus.kept_evidence import keeping_dense, keeping_nothing
 from sugartag.methods.sugar_plus.learning import (
     Sample,

@@ -12,7 +12,8 @@ from scipy import sparse
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Rows
 from sugartag.linalg.sparse_rows import entries_between, row_number_of_entries
-from sugartag.methods.sugar_plus.evidence import Evidence, compared_features
+from sugartag.methods.sugar_plus.evidence import Evidence
+from sugartag.methods.sugar_plus.likeness import compared_features
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.voting import OVERLAP, SHRINKAGE
 
