@@ -1,12 +1,13 @@
 """Write docs/performance.md and its plots from the files of ``sugartag bench`` that there are.
 
-Result files are benchmarks/results/bench-NAME.json. The text about a billion images is taken from
+Result files are benchmarks/results/bench-NAME.json, and bench-paper-size-MACHINE.json of other
+machines. The text about a billion images is taken from
 docs/performance-billion.md, if that is there.
 """
 
 from pathlib import Path
 
-from sugartag.bench.page import found_documents, plots, render
+from sugartag.bench.page import found_documents, found_elsewhere, plots, render
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -18,7 +19,8 @@ IMAGES = ROOT / "docs" / "images"
 def page() -> str:
     """Return the page as it must be."""
     billion = BILLION.read_text(encoding="utf-8") if BILLION.exists() else None
-    return render(found_documents(RESULTS), billion=billion)
+    elsewhere = found_elsewhere(RESULTS)
+    return render(found_documents(RESULTS), elsewhere=elsewhere, billion=billion)
 
 
 def main() -> None:

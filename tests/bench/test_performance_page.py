@@ -111,6 +111,17 @@ def test_claims_come_first_and_state_the_ratios(paper):
     assert "sugar-plus takes 2.00 times the time of the arithmetic" in page
 
 
+def test_what_other_machines_measured_is_told_apart(paper):
+    other = paper | {"machine": {"cpu": "Another processor"}}
+    other["derived"] = other["derived"] | {"ratios": {"sugar-plus / floor": 4.56}}
+
+    page = render({"paper-size": paper}, elsewhere=[other])
+
+    claims, rest = page.split("## At the paper's size")
+    assert "4.56 times" not in claims
+    assert "4.56 times" in rest.split("### The same on Another processor")[1].split("\n## ")[0]
+
+
 def test_what_was_extrapolated_is_called_so_with_both_points(paper):
     page = render({"paper-size": paper})
 

@@ -1,7 +1,7 @@
 """The page of performance, made from the result files that there are."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +78,24 @@ def found_documents(results: Path) -> dict[str, dict[str, Any]]:
     return {name: read_document(file) for name, file in files.items() if file.exists()}
 
 
-def render(documents: Mapping[str, Document], *, billion: str | None = None) -> str:
+def found_elsewhere(results: Path) -> list[dict[str, Any]]:
+    """Read the result files of the paper's size that other machines made."""
+    return [read_document(file) for file in sorted(results.glob("bench-paper-size-*.json"))]
+
+
+def render(
+    documents: Mapping[str, Document],
+    *,
+    elsewhere: Sequence[Document] = (),
+    billion: str | None = None,
+) -> str:
     """Return the page; ``billion`` is the text about what a billion images need."""
     parts = [INTRODUCTION, _claims(documents)]
     for name, (title, section) in SECTIONS.items():
         body = section(documents[name]) if name in documents else NOT_MEASURED.format(name=name)
         parts.append(f"## {title}\n\n{body.strip()}\n")
+        if name == "paper-size":
+            parts += [_elsewhere(document) for document in elsewhere]
     parts += [_billion(billion), HOW, _machines(documents)]
     return "\n".join(parts)
 
@@ -105,6 +117,12 @@ def _claims(documents: Mapping[str, Document]) -> str:
         told = claims(documents[name]) if name in documents else []
         lines += [f"- {one}" for one in told or [f"*{SECTIONS[name][0]}:* not measured yet."]]
     return "\n".join(lines) + "\n"
+
+
+def _elsewhere(document: Document) -> str:
+    """Return what the same run said on another machine."""
+    told = [f"- {one}" for one in paper_size_claims(document)]
+    return "\n".join([f"### The same on {document['machine']['cpu']}\n", *told]) + "\n"
 
 
 def _billion(text: str | None) -> str:
