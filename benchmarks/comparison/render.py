@@ -82,8 +82,7 @@ NOTES = """\
   leave nearly all K. A part of its lead in F is that alone.
 - Published methods are our own implementations, made from their papers.
 - What the parts of `sugar-plus` are worth was measured before slips and recall were learned as
-  they are now. The comparisons and verdicts on OpenClipart and on the planted worlds were made
-  before its loops were compiled, which changed its scores by rounding, and its tastes a little.
+  they are now, and before the collection chose how many anchors are used.
 - `sugar-plus` reads the titles of images where there are any, as OpenClipart has; no other method
   does. It was made while looking at hidden tags of the drawings (seeds 0 to 3 and 5), at the truth
   of the planted worlds (seeds 0 and 1, in parts 2, 3, 5, 10 and 11) and at a few scores on Div400,
