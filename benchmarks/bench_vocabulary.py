@@ -97,11 +97,11 @@ class Weighed:
         with Meter() as meter:
             fitted = self.method.fit(collection, engine=engine, rng=rng)
         evidence = fitted.evidence
-        dense = len(evidence.anchors) + evidence.taste.shape[1]
         self.noted["fit_cpu_seconds"] = time.process_time() - began
         self.noted["fit_mb"] = meter.peak_rss_mb - before
         self.noted["predictors"] = len(evidence.predictor)
-        self.noted["inputs"] = evidence.n_sparse + dense
+        self.noted["anchors"] = len(evidence.anchors)
+        self.noted["inputs"] = evidence.n_sparse + evidence.n_dense
         return fitted
 
 

@@ -25,9 +25,10 @@ def test_fewer_tags_make_a_smaller_regression(runs):
 
     assert predictors[0] == 49  # Of 50 tags one is never used.
     assert predictors[1:] == [25, 13]
-    inputs = {run["inputs"] - run["predictors"] for run in runs.values()}
-    assert len(inputs) == 1
-    assert min(inputs) > 100
+    assert all(run["anchors"] > 0 for run in runs.values())
+    # How many anchors are used is chosen anew each time; the tastes of groups are always there.
+    tastes = {run["inputs"] - run["predictors"] - run["anchors"] for run in runs.values()}
+    assert tastes == {32}
 
 
 def test_each_run_has_its_metrics_and_its_cost(runs):
