@@ -31,7 +31,7 @@ from comparison.jobs import (
     write_json,
 )
 from comparison.render import render
-from comparison.summary import comparison_document, header, runs_of
+from comparison.summary import all_runs, comparison_document, header, runs_of
 from sugartag.cli.choosing import chosen_names
 from sugartag.errors import StorageError, SugartagError
 from sugartag.methods.registry import METHODS
@@ -124,7 +124,9 @@ def known_runs(
             raise StorageError(
                 f"{asked.out} has another {differing[0]}; name another --out, or delete it"
             )
-        runs = {name: dict(some) for name, some in runs_of(document).items() if name not in anew}
+        for name, seed, run in all_runs(document):
+            if name not in anew:
+                runs.setdefault(name, {})[seed] = run
     for method in anew:
         forget_jobs(method, asked.folder)
     for job in (Job(method, seed) for method in METHODS for seed in seeds):
@@ -138,16 +140,29 @@ def write_document(
 ) -> None:
     """Replace the result file by one of the methods that all seeds are done of, if any is.
 
-    A file of fewer seeds stays until all its methods have as many as are asked for.
+    A file of fewer seeds stays until all its methods have as many as are asked for; what was found
+    for more seeds is kept in it meanwhile, as begun.
     """
     document = comparison_document(
         case, runs, seeds=seeds, effort=asked.effort, processes=asked.processes
     )
     before = read_json(asked.out) if asked.out.exists() else {"seeds": [], "methods": {}}
     if len(before["seeds"]) < len(seeds) and before["methods"].keys() - document["methods"].keys():
-        return
+        document = before | {"begun": begun_runs(before, runs)}
     if document["methods"] or asked.out.exists():
         write_json(asked.out, plain_values(document, digits=DIGITS))
+
+
+def begun_runs(
+    document: dict[str, Any], runs: dict[str, dict[int, Any]]
+) -> dict[str, dict[int, Any]]:
+    """Return the runs that a result file does not have, of methods and seeds."""
+    there = runs_of(document)
+    found = {
+        name: {seed: run for seed, run in some.items() if seed not in there.get(name, {})}
+        for name, some in runs.items()
+    }
+    return {name: some for name, some in found.items() if some}
 
 
 def in_processes(jobs: Sequence[Job], asked: Asked) -> Iterator[tuple[Job, int]]:

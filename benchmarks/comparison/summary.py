@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -76,6 +76,13 @@ def runs_of(document: Mapping[str, Any]) -> dict[str, dict[int, Mapping[str, Any
         name: {int(seed): run for seed, run in entry["runs"].items()}
         for name, entry in document["methods"].items()
     }
+
+
+def all_runs(document: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Yield each run of a result file, those begun for more seeds last: method, seed, run."""
+    for name, some in (*runs_of(document).items(), *document.get("begun", {}).items()):
+        for seed, run in some.items():
+            yield name, int(seed), run
 
 
 def t_interval(values: Sequence[float]) -> dict[str, float | None]:

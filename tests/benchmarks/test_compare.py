@@ -106,18 +106,20 @@ def test_methods_asked_for_again_are_run_anew_and_the_others_kept(case, whole, t
     assert without_times(read_json(out)) == without_times(read_json(whole))
 
 
-def test_more_seeds_are_added_to_those_there_are_and_nothing_is_lost_before(case, whole, tmp_path):
-    out = tmp_path / "comparison.json"
+def test_more_seeds_are_added_to_those_there_are_and_nothing_is_lost(case, whole, tmp_path, capsys):
+    out, elsewhere = tmp_path / "comparison.json", tmp_path / "elsewhere.json"
     compare.compare(case, asked_for(out, seeds=1), in_this_process(case))
-    for file in (tmp_path / "comparison.jobs").iterdir():
-        file.unlink()
-    of_one_seed = out.read_bytes()
+    of_one_seed = read_json(out)
 
     compare.compare(case, asked_for(out), in_this_process(case, at_most=1))
-    assert out.read_bytes() == of_one_seed
-    compare.compare(case, asked_for(out), in_this_process(case))
+    assert {key: read_json(out)[key] for key in of_one_seed} == of_one_seed
+    # Without the files of its jobs, as on another machine.
+    elsewhere.write_bytes(out.read_bytes())
+    capsys.readouterr()
+    compare.compare(case, asked_for(elsewhere), in_this_process(case))
 
-    assert without_times(read_json(out)) == without_times(read_json(whole))
+    assert "1 of 4 jobs to do" in capsys.readouterr().out
+    assert without_times(read_json(elsewhere)) == without_times(read_json(whole))
 
 
 @pytest.mark.parametrize(
