@@ -7,7 +7,7 @@ from typing import Any
 
 from sugartag.bench.benches import BENCHES
 from sugartag.bench.figures import memory_plot, time_plot
-from sugartag.bench.paper_section import paper_size_claims, paper_size_section
+from sugartag.bench.paper_section import floor_words, paper_size_claims, paper_size_section
 from sugartag.bench.record import read_document
 from sugartag.bench.sections import (
     scaling_claims,
@@ -122,7 +122,8 @@ def _claims(documents: Mapping[str, Document]) -> str:
 def _elsewhere(document: Document) -> str:
     """Return what the same run said on another machine."""
     told = [f"- {one}" for one in paper_size_claims(document)]
-    return "\n".join([f"### The same on {document['machine']['cpu']}\n", *told]) + "\n"
+    words = [f"### The same on {document['machine']['cpu']}\n", *told, "", floor_words(document)]
+    return "\n".join(words).strip() + "\n"
 
 
 def _billion(text: str | None) -> str:

@@ -50,7 +50,7 @@ def paper_size_section(document: Document) -> str:
         "is what the process held beyond its start:",
         _stages_table(document),
         _objective_words(document),
-        _floor_words(document),
+        floor_words(document),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -127,7 +127,8 @@ def _objective_words(document: Document) -> str:
     )
 
 
-def _floor_words(document: Document) -> str:
+def floor_words(document: Document) -> str:
+    """Return what ours takes of the time of its arithmetic, run by run."""
     floor = document["derived"]["floor"]
     if floor is None:
         return ""
