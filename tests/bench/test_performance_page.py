@@ -115,11 +115,13 @@ def test_what_other_machines_measured_is_told_apart(paper):
     other = paper | {"machine": {"cpu": "Another processor"}}
     other["derived"] = other["derived"] | {"ratios": {"sugar-plus / floor": 4.56}}
 
-    page = render({"paper-size": paper}, elsewhere=[other])
+    page = render({"paper-size": paper}, elsewhere={"bench-paper-size-other.json": other})
 
     claims, rest = page.split("## At the paper's size")
     assert "4.56 times" not in claims
-    assert "4.56 times" in rest.split("### The same on Another processor")[1].split("\n## ")[0]
+    told = rest.split("### The same on Another processor")[1].split("\n## ")[0]
+    assert "4.56 times" in told
+    assert "results/bench-paper-size-other.json" in told
 
 
 def test_what_was_extrapolated_is_called_so_with_both_points(paper):

@@ -1,8 +1,9 @@
 """The page of performance, made from the result files that there are."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sugartag.bench.benches import BENCHES
@@ -56,6 +57,7 @@ BILLION = "## What a billion images need"
 NOT_MEASURED = (
     "Not measured yet: `sugartag bench {name} --out benchmarks/results/bench-{name}.json`."
 )
+NOTHING: Mapping[str, Document] = MappingProxyType({})
 PLOTS = {"performance-time.svg": time_plot, "performance-memory.svg": memory_plot}
 
 CLAIMS: Mapping[str, Callable[[Document], list[str]]] = {
@@ -78,15 +80,16 @@ def found_documents(results: Path) -> dict[str, dict[str, Any]]:
     return {name: read_document(file) for name, file in files.items() if file.exists()}
 
 
-def found_elsewhere(results: Path) -> list[dict[str, Any]]:
-    """Read the result files of the paper's size that other machines made."""
-    return [read_document(file) for file in sorted(results.glob("bench-paper-size-*.json"))]
+def found_elsewhere(results: Path) -> dict[str, dict[str, Any]]:
+    """Read the result files of the paper's size that other machines made, by file name."""
+    files = sorted(results.glob("bench-paper-size-*.json"))
+    return {file.name: read_document(file) for file in files}
 
 
 def render(
     documents: Mapping[str, Document],
     *,
-    elsewhere: Sequence[Document] = (),
+    elsewhere: Mapping[str, Document] = NOTHING,
     billion: str | None = None,
 ) -> str:
     """Return the page; ``billion`` is the text about what a billion images need."""
@@ -95,7 +98,7 @@ def render(
         body = section(documents[name]) if name in documents else NOT_MEASURED.format(name=name)
         parts.append(f"## {title}\n\n{body.strip()}\n")
         if name == "paper-size":
-            parts += [_elsewhere(document) for document in elsewhere]
+            parts += [_elsewhere(*pair) for pair in elsewhere.items()]
     parts += [_billion(billion), HOW, _machines(documents)]
     return "\n".join(parts)
 
@@ -119,11 +122,12 @@ def _claims(documents: Mapping[str, Document]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _elsewhere(document: Document) -> str:
+def _elsewhere(file: str, document: Document) -> str:
     """Return what the same run said on another machine."""
     told = [f"- {one}" for one in paper_size_claims(document)]
     words = [f"### The same on {document['machine']['cpu']}\n", *told, "", floor_words(document)]
-    return "\n".join(words).strip() + "\n"
+    words.append(f"[Raw numbers](../benchmarks/results/{file}).")
+    return "\n".join(words) + "\n"
 
 
 def _billion(text: str | None) -> str:
