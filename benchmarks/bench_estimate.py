@@ -53,8 +53,9 @@ def main() -> None:
     if asked.refit:
         document = json.loads(asked.out.read_text(encoding="utf-8"))
         runs = [told(run["took"]) for run in document["runs"]]
-        write(runs, asked.out, by_processor=document["by_processor_time"])
-        write_page(asked.out)
+        asked.out.write_text(in_json(document | found_in(runs)), encoding="utf-8")
+        if asked.out == RESULTS:
+            write_page(asked.out)
         return
     chosen = [pair for pair in METHODS if not asked.methods or pair[0] in asked.methods]
     worlds = SMALL_WORLDS if asked.small else WORLDS
@@ -70,19 +71,28 @@ def main() -> None:
 
 def write(runs: list[dict[str, Any]], file: Path, *, by_processor: bool) -> None:
     """Write the result file: what there is so far, so that a killed run is not lost."""
-    worst = {key: max(run[key]["off_by"] for run in runs) for key in MEASURES}
     result = {
         "benchmark": "estimate",
         "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
         "claimed_within": COUNTED_WITHIN,
         "by_processor_time": by_processor,
-        "worst": worst,
-        "runs": runs,
+        **found_in(runs),
     }
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(f"off by a factor of {worst} at most: {file}")
+    file.write_text(in_json(result), encoding="utf-8")
+    print(f"off by a factor of {result['worst']} at most: {file}", flush=True)
+
+
+def found_in(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the part of a result file that follows from its runs."""
+    worst = {key: max(run[key]["off_by"] for run in runs) for key in MEASURES}
+    return {"worst": worst, "runs": runs}
+
+
+def in_json(document: dict[str, Any]) -> str:
+    """Return a result file as text."""
+    return json.dumps(document, indent=1) + "\n"
 
 
 def told(took: dict[str, Any]) -> dict[str, Any]:

@@ -62,7 +62,12 @@ def main() -> None:
             for world in (worlds if counted else rough_worlds)
         ]
         asked.runs.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
-    made = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), **constants(runs)}
+    measured_on = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
+    if asked.refit and asked.out.exists():
+        # Whoever makes constants anew has not measured them.
+        before = json.loads(asked.out.read_text(encoding="utf-8"))
+        measured_on = {key: before[key] for key in measured_on}
+    made = measured_on | constants(runs)
     asked.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     print(f"{sum(map(len, runs.values()))} fits: {asked.out}")
 

@@ -140,15 +140,17 @@ def write_document(
 ) -> None:
     """Replace the result file by one of the methods that all seeds are done of, if any is.
 
-    A file of fewer seeds stays until all its methods have as many as are asked for; what was found
-    for more seeds is kept in it meanwhile, as begun.
+    A file of fewer seeds stays until all its methods have as many as are asked for. Runs that are
+    in no method of the file are kept in it as begun.
     """
     document = comparison_document(
         case, runs, seeds=seeds, effort=asked.effort, processes=asked.processes
     )
     before = read_json(asked.out) if asked.out.exists() else {"seeds": [], "methods": {}}
     if len(before["seeds"]) < len(seeds) and before["methods"].keys() - document["methods"].keys():
-        document = before | {"begun": begun_runs(before, runs)}
+        document = before
+    if begun := begun_runs(document, runs):
+        document["begun"] = begun
     if document["methods"] or asked.out.exists():
         write_json(asked.out, plain_values(document, digits=DIGITS))
 

@@ -122,6 +122,22 @@ def test_more_seeds_are_added_to_those_there_are_and_nothing_is_lost(case, whole
     assert without_times(read_json(elsewhere)) == without_times(read_json(whole))
 
 
+def test_what_was_begun_outlives_a_run_of_fewer_seeds(case, tmp_path):
+    out = tmp_path / "comparison.json"
+    compare.compare(case, asked_for(out, seeds=1), in_this_process(case))
+    compare.compare(case, asked_for(out), in_this_process(case, at_most=1))
+    begun = read_json(out)["begun"]
+
+    compare.compare(case, asked_for(out, seeds=1, again=True), in_this_process(case))
+
+    assert {name: list(some) for name, some in begun.items()} == {"tag-prior": ["1"]}
+    assert read_json(out)["seeds"] == [0]
+    assert "begun" not in read_json(out)  # What is run again is run again for all its seeds.
+    compare.compare(case, asked_for(out), in_this_process(case, at_most=1))
+    compare.compare(case, asked_for(out, seeds=1, methods="tag-vote"), in_this_process(case))
+    assert list(read_json(out)["begun"]) == ["tag-prior"]
+
+
 @pytest.mark.parametrize(
     ("change", "word"), [({"effort": Effort(3, 20)}, "budget"), ({"seeds": 1}, "seeds")]
 )
