@@ -45,6 +45,20 @@ give_back_freed_memory()
 print(held() - before)
 """
 
+AGAIN = """
+import resource
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+use_one_heap()
+np.ones(8_000_000)
+before = faults()
+for _ in range(20):
+    np.ones(8_000_000)
+print(faults() - before)
+"""
+
 
 def run(script):
     """Return what a script prints, run in a process of its own."""
@@ -60,6 +74,13 @@ def test_what_was_freed_between_arrays_that_are_kept_is_given_back():
 
     assert kept == 60 * 8_000
     assert given_back > 100
+
+
+def test_a_large_array_is_put_where_the_one_before_was_and_finds_its_pages_there():
+    (faults,) = run(AGAIN)
+
+    # 64 MB are thirty of the largest pages there are, and have to be made once.
+    assert faults < 20
 
 
 def test_what_threads_freed_is_given_back():

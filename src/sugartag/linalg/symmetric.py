@@ -36,53 +36,57 @@ def invert(matrix: FloatArray, *, threads: int = 1) -> None:
 
     Raises ``ValueError`` if the matrix is not positive definite.
     """
+    _invert_factor(matrix, threads)
     bands = row_blocks(len(matrix), BAND)
-    squares = [_factor(matrix, band, bands[number:], threads) for number, band in enumerate(bands)]
-    for number, band in enumerate(bands):
-        _invert_columns(matrix, band, bands[:number], squares[number], threads)
     squares = run_parts(partial(_multiply, matrix), bands, threads)
     for band, square in zip(bands, squares, strict=True):
         matrix[band, band] = square
     mirror(matrix.T, threads=threads)
 
 
-def _factor(matrix: FloatArray, band: slice, later: tuple[slice, ...], threads: int) -> FloatArray:
-    """Put a band of U in the matrix, but for its square, of which the inverse is returned."""
-    above = slice(band.start)
+def _invert_factor(matrix: FloatArray, threads: int) -> None:
+    """Put V in the upper half of the matrix, with zeros below in the squares of all bands.
 
-    def take_off(some: slice) -> None:
-        matrix[band, some] -= matrix[above, band].T @ matrix[above, some]
+    With A, B, C the parts of the matrix and V the inverse of the factor of A, the factor has V'B
+    beside it and below that the factor of C - (V'B)'(V'B), of which the inverse is W; beside V
+    there is -V (V'B) W in the inverse. Nearly all the work are products of large matrices. Those
+    of threads are unequal: the long ones come first.
+    """
+    if len(matrix) <= BAND:
+        matrix[:] = _small_inverse_factor(matrix)
+        return
+    half = BAND * (-(-len(matrix) // BAND) // 2)
+    first, second, across = matrix[:half, :half], matrix[half:, half:], matrix[:half, half:]
+    rows, columns = row_blocks(half, BAND), row_blocks(len(second), BAND)
+    beside = np.empty(across.shape)
 
-    def square(some: slice) -> FloatArray:
-        factor, failed = linalg.lapack.dpotrf(matrix[some, some])
-        if failed:
-            raise ValueError(NOT_POSITIVE)
-        found: FloatArray = np.ascontiguousarray(linalg.lapack.dtrtri(factor)[0])
-        return found
+    def divide(band: slice) -> None:
+        np.matmul(first[: band.stop, band].T, across[: band.stop], out=beside[band])
 
-    def divide(some: slice) -> None:
-        matrix[band, some] = inverse.T @ matrix[band, some]
+    def reduce(band: slice) -> None:
+        second[band, band.start :] -= beside[:, band].T @ beside[:, band.start :]
 
-    run_parts(take_off, later, threads)
-    (inverse,) = run_parts(square, [band], 1)
-    if len(later) > 1:
-        run_parts(divide, later[1:], threads)
-    return inverse
+    def multiply_after(band: slice) -> None:
+        across[:, band] = beside[:, : band.stop] @ second[: band.stop, band]
+
+    def multiply_before(band: slice) -> None:
+        np.matmul(first[band, band.start :], across[band.start :], out=beside[band])
+
+    _invert_factor(first, threads)
+    run_parts(divide, rows[::-1], threads)
+    run_parts(reduce, columns, threads)
+    _invert_factor(second, threads)
+    run_parts(multiply_after, columns[::-1], threads)
+    run_parts(multiply_before, rows, threads)
+    np.negative(beside, out=across)
 
 
-def _invert_columns(
-    matrix: FloatArray, band: slice, above: tuple[slice, ...], square: FloatArray, threads: int
-) -> None:
-    """Put columns of V in the place of those of U; all before them are there."""
-    mine = matrix[: band.start, band].copy()
-
-    def put(some: slice) -> None:
-        between = matrix[some, some.start : band.start] @ mine[some.start :]
-        matrix[some, band] = -(between @ square)
-
-    if above:
-        run_parts(put, above, threads)
-    matrix[band, band] = square
+def _small_inverse_factor(matrix: FloatArray) -> FloatArray:
+    factor, failed = linalg.lapack.dpotrf(matrix)
+    if failed:
+        raise ValueError(NOT_POSITIVE)
+    found: FloatArray = linalg.lapack.dtrtri(factor)[0]
+    return found
 
 
 def _multiply(matrix: FloatArray, band: slice) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.linalg.compiled import compiled
 from sugartag.linalg.entries import Entries
+from sugartag.methods.sugar_plus.at_places import place_of
 
 SHRINKAGE = 0.05
 """What everybody's share counts for, an identical image counting (OVERLAP + 1)^2."""
@@ -78,9 +79,9 @@ def vote(remembered: Remembered, asked: Asking, votes: Votes) -> None:
     for image in range(len(asked.first)):
         most = max(most, asked.last[image] - asked.first[image])
     looks, common = np.empty(most), np.empty(most)
-    # Where the entry of each tag is; entries of earlier images, which come before, do not count.
-    place = np.full(n_tags, -1)
-    given = np.full(n_tags, -1)
+    # Of each tag: the votes for it, the image they were counted for last, and its entry if given.
+    favour, counted = np.zeros(n_tags), np.full(n_tags, -1, np.int32)
+    given = np.full(n_tags, -1, np.int32)
     having = np.zeros((len(asked.tags.column), 3))
     for image in range(len(asked.first)):
         first, n = asked.first[image], asked.last[image] - asked.first[image]
@@ -100,26 +101,32 @@ def vote(remembered: Remembered, asked: Asking, votes: Votes) -> None:
             member = first + voter
             for entry in range(remembered.tag_start[member], remembered.tag_start[member + 1]):
                 tag = remembered.tag[entry]
-                if place[tag] < begin:
-                    place[tag], votes.column[filled], votes.value[filled] = filled, tag, 0.0
-                    filled += 1
-                votes.value[place[tag]] += weight * remembered.tag_value[entry]
+                favour[tag] += weight * remembered.tag_value[entry]
+                # Written in any case, kept if the tag is new: there is nothing to be guessed.
+                votes.column[filled] = tag
+                filled += counted[tag] != image
+                counted[tag] = image
                 if given[tag] >= 0:
                     for power in range(3):
                         having[given[tag], power] += powers[power]
         rest = -total / (total + SHRINKAGE)
-        for entry in range(begin, filled):
-            votes.value[entry] /= total + SHRINKAGE
         for entry in tags:
             tag = asked.tags.column[entry]
-            if place[tag] < begin:
-                place[tag], votes.column[filled] = filled, tag
+            if counted[tag] != image:
+                votes.column[filled] = tag
                 filled += 1
-            net = _without_itself(
-                remembered.tag_rarity[tag], remembered.share[tag], whole, having[entry], every
-            )
-            votes.value[place[tag]] = net - rest * remembered.share[tag]
-            given[tag] = -1
+        for entry in range(begin, filled):
+            tag = votes.column[entry]
+            votes.value[entry], favour[tag] = favour[tag] / (total + SHRINKAGE), 0.0
+            if given[tag] >= 0:
+                net = _without_itself(
+                    remembered.tag_rarity[tag],
+                    remembered.share[tag],
+                    whole,
+                    having[given[tag]],
+                    every,
+                )
+                votes.value[entry], given[tag] = net - rest * remembered.share[tag], -1
         votes.rest[image], votes.told[image] = rest, n > itself
         votes.start[image + 1] = filled
 
@@ -129,13 +136,16 @@ def _find_common(remembered: Remembered, asked: Asking, image: int, common: Floa
     """Write the summed rarity of what each voter has in common, and return that of all."""
     common[:] = 0.0
     whole, n_columns = 0.0, len(remembered.rarity)
+    # The owner's are few beside all: looked for once, they stay at hand.
+    base = asked.owner[image] * n_columns
+    begin = np.searchsorted(remembered.token, base)
+    end = np.searchsorted(remembered.token, base + n_columns)
     for entry in range(asked.tokens.start[image], asked.tokens.start[image + 1]):
         column = asked.tokens.column[entry]
         weight = asked.tokens.value[entry] * remembered.rarity[column]
         whole += weight
-        key = asked.owner[image] * n_columns + column
-        spot = np.searchsorted(remembered.token, key)
-        if spot < len(remembered.token) and remembered.token[spot] == key:
+        spot = place_of(base + column, remembered.token, begin, end)
+        if spot < end:
             for other in range(remembered.token_start[spot], remembered.token_start[spot + 1]):
                 voter = remembered.token_image[other] - asked.first[image]
                 if 0 <= voter < len(common):
