@@ -45,6 +45,8 @@ def test_more_anchors_need_more_of_everything(planted, engine):
 
     # Fitted and scored, each with the likeness of all images to all anchors.
     assert many["likeness"] == 2 * 2 * 400 * 16 * 20 == 2 * few["likeness"]
+    # With as few features as these, a short description has as many numbers.
+    assert many["short descriptions"] == 2 * 2 * 400 * 16 * 16 == few["short descriptions"]
     assert many["gram"] > few["gram"] > 2 * 400 * 10 * 10
     assert many["scoring"] > few["scoring"] > 2 * 400 * 10 * 150
     assert many["solving"] > few["solving"] > 0

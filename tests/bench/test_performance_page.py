@@ -49,7 +49,7 @@ def fitted(fit, score, **values):
 def paper():
     stages = {"completion": {"seconds": 90.0, "mb": 16_000.0}}
     rates = {
-        "gemm": {"flops_per_second": 1e11},
+        "gemm": {"flops_per_second": 2e11, "median_flops_per_second": 1e11},
         "read": {"bytes": 5e8, "bytes_per_second": 1e9},
     }
     point = {"counts": {"images": 4_000}, "seconds": 20.0}
@@ -57,6 +57,7 @@ def paper():
         PaperSize(fractions=(64, 32)),
         {
             "rates": measured(**rates),
+            "rates, after": measured(**rates),
             "sugar-plus": fitted(80.0, 20.0, flops={"all": 4.95e12}),
             "sugar-tc-exact": fitted(100.0, 9.0, stages=stages, objective=5.0, anchors=[520, 500]),
             "sugar-tc-multiplicative": measured(

@@ -35,6 +35,7 @@ def fit_flops(method: Method, fitted: Fitted, collection: Collection) -> dict[st
     return {
         # Once to fit, once to score.
         "likeness": 2.0 * (2.0 * n * collection.n_features * len(evidence.anchors)),
+        "short descriptions": 2.0 * n * _describing(fitted),
         "gram": rounds * gram,
         "solving": rounds * solving,
         "judging given tags": rounds * judging_given,
@@ -47,7 +48,8 @@ def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:
     d, tags = collection.n_features, collection.n_tags
     mean_given = _given(collection) / collection.n_images
     if isinstance(fitted, FittedSugarPlus):
-        return 2.0 * d * len(fitted.evidence.anchors) + _judging(fitted, collection)
+        anchors = len(fitted.evidence.anchors)
+        return 2.0 * d * anchors + _describing(fitted) + _judging(fitted, collection)
     if isinstance(fitted, FittedSugarTC):
         # Distances to the anchors; then the neighbours' rows, by image and by user.
         return 2.0 * d * len(fitted.anchor_image) + 4.0 * fitted.assignment.n_neighbours * tags
@@ -62,15 +64,22 @@ def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:
 def _judging(fitted: FittedSugarPlus, collection: Collection) -> float:
     """Return what an image needs once its likeness to the anchors is known.
 
-    Its dense columns and its tags go through the weights. To leave it out of its own prediction it
-    needs d P d', d being its dense columns, and P d' at its tags. The sums of its owner go through
-    the weights and through P once for all of the owner's images.
+    Its dense columns and its tags go through the weights, tags as given and as far as they were
+    believed. To leave it out of its own prediction it needs d P d', d being its dense columns, and
+    P d' at its tags. The sums of its owner go through the weights and through P once for all of the
+    owner's images.
     """
     r, tags = fitted.evidence.n_dense, fitted.evidence.n_tags
     mean_given = _given(collection) / collection.n_images
     owners_per_image = collection.n_owners / collection.n_images
-    through = 2.0 * (r * (1.0 + owners_per_image) + mean_given) * tags
+    through = 2.0 * (r * (1.0 + owners_per_image) + 2.0 * mean_given) * tags
     return through + r * r + 2.0 * mean_given * r + 2.0 * owners_per_image * r * r
+
+
+def _describing(fitted: FittedSugarPlus) -> float:
+    """Return what the short description of an image needs that look-alikes are found by."""
+    n_features, n_directions = fitted.look_alikes.directions.shape
+    return 2.0 * n_features * n_directions
 
 
 def _given(collection: Collection) -> float:

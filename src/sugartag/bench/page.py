@@ -47,8 +47,9 @@ HOW = """\
 - Votes are measured on a share of the images, which are scored by the votes of all; the time of
   scoring is linear in their number.
 - The floor is the time for the floating-point operations that sugar-plus cannot avoid, at the rate
-  of large single-precision matrix products measured in the same run, and one read of the features
-  at the rate measured. `src/sugartag/bench/flops.py` has the formulas.
+  of large single-precision matrix products, and one read of the features. Rates are measured just
+  before and just after each run; of products the median counts, which is the rate that is kept up.
+  `src/sugartag/bench/flops.py` has the formulas.
 - Time of the paper's solver for 450 updates is that of setting the problem up and 450 times the
   median of the updates that were timed. Memory is that of the three tensors updates work on, in
   single precision, as many as a fit by this solver holds.

@@ -140,10 +140,11 @@ def floor_words(document: Document) -> str:
     return (
         f"{OURS} was run {len(runs)} times: {each}. "
         f"Its floor is {floor['flops'] / 1e12:.2f} Tflop, and "
-        f"{rates['read']['bytes'] / 1e6:,.0f} MB of features to be read. At the rates before each "
-        f"run, the first time {rates['gemm']['flops_per_second'] / 1e9:.0f} Gflop/s and "
+        f"{rates['read']['bytes'] / 1e6:,.0f} MB of features to be read. At the rates around each "
+        f"run, before the first {rates['gemm']['median_flops_per_second'] / 1e9:.0f} Gflop/s and "
         f"{rates['read']['bytes_per_second'] / 1e9:.1f} GB/s, that is "
-        f"{time_words(floor['seconds'])} (median)."
+        f"{time_words(floor['seconds'])} (median). Were all products as fast as the single fastest "
+        f"one, it would be {floor['ratio_to_fastest']:.2f} times the floor."
     )
 
 

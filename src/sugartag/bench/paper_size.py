@@ -1,8 +1,8 @@
 """``bench paper-size``: everything the paper compares, and ours, at the size of its collection."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
+from statistics import fmean, median
 from typing import Any, ClassVar
 
 from sugartag.bench.extrapolation import power_law
@@ -21,8 +21,8 @@ GEMM_SIZES = (4096, 512, 4096)
 GEMM_SECONDS = 2.0
 OURS, EXACT, UPDATES = "sugar-plus", "sugar-tc-exact", "sugar-tc-multiplicative"
 RATES, OUR_RUNS = "rates", 3
-"""How often ours is run, each time after the machine's rates were measured, other methods in
-between. The median counts: where machines are shared, one run may be slower than the next by a
+"""How often ours is run, other methods in between, the machine's rates being measured before and
+after. The median counts: where machines are shared, one run may be slower than the next by a
 quarter."""
 RIVALS = ("mrtf", "ttc1", "ttc2")
 """Methods of the paper's table that may take hours: they have a cap."""
@@ -88,16 +88,18 @@ class PaperSize:
 
     def steps(self) -> Steps:
         """Yield the machine's rates, every method, and smaller worlds for those capped."""
-        ours = iter(_runs_of_ours() if OURS in self.methods else [])
+        runs = iter(_runs_of_ours() if OURS in self.methods else [])
         capped = []
-        yield self._rates(RATES)
         for name in self.methods:
-            entry = yield self._step(name if name != OURS else next(ours))
-            if name in RIVALS and entry["status"] == CAPPED:
-                capped.append(name)
-            if name != OURS and (run := next(ours, None)) is not None:
-                yield self._rates(_rates_of(run))
+            if name != OURS:
+                entry = yield self._step(name)
+                if name in RIVALS and entry["status"] == CAPPED:
+                    capped.append(name)
+            if (run := next(runs, None)) is not None:
+                before, after = _rates_around(run)
+                yield self._rates(before)
                 yield self._step(run)
+                yield self._rates(after)
         for fraction in self.fractions if capped else ():
             for name in capped:
                 yield replace(
@@ -199,17 +201,18 @@ def _runs_of_ours() -> list[str]:
     return [OURS, *(f"{OURS}, run {number}" for number in range(2, OUR_RUNS + 1))]
 
 
-def _rates_of(run: str) -> str:
-    """Return where the rates are that were measured just before a run of ours."""
-    return run.replace(OURS, RATES)
+def _rates_around(run: str) -> tuple[str, str]:
+    """Return where the rates are that were measured just before and just after a run of ours."""
+    before = run.replace(OURS, RATES)
+    return before, f"{before}, after"
 
 
 def _floor(entries: Entries) -> dict[str, Any] | None:
-    """Return the time that sugar-plus needs at least, by the machine's rates before each run."""
+    """Return the time that sugar-plus needs at least, by the machine's rates around each run."""
     runs = []
     for run in _runs_of_ours():
-        ours, rates = entries.get(run, {}), entries.get(_rates_of(run), {})
-        if ours.get("status") == rates.get("status") == MEASURED:
+        ours, *rates = (entries.get(key, {}) for key in (run, *_rates_around(run)))
+        if {ours.get("status"), *(one.get("status") for one in rates)} == {MEASURED}:
             runs.append(_floor_of(ours, rates))
     if not runs:
         return None
@@ -217,20 +220,30 @@ def _floor(entries: Entries) -> dict[str, Any] | None:
         "flops": runs[0]["flops"],
         "seconds": median(run["seconds"] for run in runs),
         "ratio": median(run["ratio"] for run in runs),
+        "ratio_to_fastest": median(run["ratio_to_fastest"] for run in runs),
         "runs": runs,
     }
 
 
-def _floor_of(ours: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[str, float]:
+def _floor_of(ours: Mapping[str, Any], rates: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the least time of a run, at the mean of the paces before and after it.
+
+    The pace of products is that of the median one: it is kept up. A single one may be faster by a
+    third where a core is clocked up for a moment; the ratio to that pace is stated beside.
+    """
     flops = sum(ours["flops"].values())
-    gemm, read = rates["gemm"]["flops_per_second"], rates["read"]
-    multiplying, reading = flops / gemm, read["bytes"] / read["bytes_per_second"]
+    kept_up, fastest = (
+        flops * fmean(1.0 / one["gemm"][rate] for one in rates)
+        for rate in ("median_flops_per_second", "flops_per_second")
+    )
+    reading = fmean(one["read"]["bytes"] / one["read"]["bytes_per_second"] for one in rates)
     return {
         "flops": flops,
-        "multiplying_seconds": multiplying,
+        "multiplying_seconds": kept_up,
         "reading_seconds": reading,
-        "seconds": multiplying + reading,
-        "ratio": ours["seconds"] / (multiplying + reading),
+        "seconds": kept_up + reading,
+        "ratio": ours["seconds"] / (kept_up + reading),
+        "ratio_to_fastest": ours["seconds"] / (fastest + reading),
     }
 
 

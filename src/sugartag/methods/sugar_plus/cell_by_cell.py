@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sugartag._typing import BoolArray, FloatArray, IntArray
+from sugartag._typing import FloatArray, IntArray
 from sugartag.linalg.compiled import compiled, fit_together, read_only
 from sugartag.linalg.entries import Entries
 from sugartag.linalg.sparse_times_dense import add_both_products
@@ -27,16 +27,14 @@ class Constants(NamedTuple):
     own: FloatArray
     """P[t, t]."""
     weighed_share: FloatArray
-    """The share of the tag, as fitted, times P[t, t]."""
+    """2 x tags: their share, as given and as fitted, times P[t, t]."""
     share: FloatArray
     fitted_share: FloatArray
 
     @classmethod
-    def of(cls, weights: FloatArray, base: FloatArray, *by_tag: FloatArray) -> "Constants":
+    def of(cls, *arrays: FloatArray) -> "Constants":
         """Check that all parts are of the same tags."""
-        n_tags = weights.shape[1]
-        fit_together(base.shape == (2, n_tags) and {len(part) for part in by_tag} == {n_tags})
-        arrays = weights, base, *by_tag
+        fit_together(len({array.shape[-1] for array in arrays}) == 1)
         return cls(*(read_only(np.ascontiguousarray(array)) for array in arrays))
 
 
@@ -64,8 +62,8 @@ class Owners(NamedTuple):
     """The same of owners of whom nothing is kept."""
     place: IntArray
     """Of each image: where that is, int64."""
-    new: BoolArray
-    """Whether it is among those made."""
+    kind: IntArray
+    """Whether it is among those KEPT or MADE, or what is predicted of the image ITSELF; int8."""
     tags: Entries
     """Images x tags: sums over the images of the owner, as far as they are trusted."""
 
@@ -85,9 +83,12 @@ class Asked(NamedTuple):
     """Tags of which it is asked what the content alone says."""
 
 
+KEPT, MADE, ITSELF = 0, 1, 2
+"""Where sums over the images of an owner are found: an owner's only image is all there is."""
 SEEN, C, BOTH, MIXED, SQUARED, AT_SHARE, AT_FITTED_SHARE = range(7)
 """An image's numbers: whether it was fitted, c, z~ P z~' and z P z~' at columns that are no tags,
-S P S', and what is beyond of the owner's, times the weighed shares, as given and as fitted."""
+S P S', and what is beyond of the owner's, times the weighed shares, as given and as fitted. Where S
+is the image itself, S P S' is at columns that are no tags, too, and the last two are nothing."""
 
 
 class Row(NamedTuple):
@@ -144,13 +145,18 @@ def say(
     now, fitted = np.empty(n_tags, np.float32), np.empty(n_tags, np.float32)
     for image in range(len(excess)):
         said, place, tags = excess[image], owners.place[image], _range(asked.tags, image)
-        row = Row(now, fitted, owners.made[place] if owners.new[image] else owners.kept[place])
+        is_alone, is_made = owners.kind[image] == ITSELF, owners.kind[image] == MADE
+        if is_alone:
+            theirs = fitted
+        else:
+            theirs = owners.made[place] if is_made else owners.kept[place]
+        row = Row(now, fitted, theirs)
         _predict(constants, images, image, said, row)
         for entry in tags:
             at_asked[entry] = now[asked.tags.column[entry]]
         _add(images.given, image, -one, now)
         _add(images.believed, image, -one, fitted)
-        left = _left(constants, images, image, row)
+        left = _left(constants, images, image, row, is_alone)
         for entry in tags:
             tag = asked.tags.column[entry]
             at_asked[entry] -= _owed(constants, row, left, tag) + constants.share[tag]
@@ -223,15 +229,18 @@ def _add(entries: Entries, row: int, times: np.float32, total: FloatArray) -> No
 
 
 @compiled
-def _left(constants: Constants, images: Images, image: int, row: Row) -> Left:
-    """Return what leaves an image out of its own prediction."""
+def _left(constants: Constants, images: Images, image: int, row: Row, is_alone: np.bool_) -> Left:
+    """Return what leaves an image out of its own prediction; it may be its owner's only one."""
     numbers = images.numbers[image]
     c, own, share = numbers[C], constants.own, constants.weighed_share
-    itself, now_itself = np.float32(0), np.float32(0)
+    itself, now_itself, alone = np.float32(0), np.float32(0), np.float32(0)
     for tag in range(len(own)):
-        itself += row.fitted[tag] * share[tag]
-        now_itself += row.now[tag] * share[tag]
-    with_sums, now_with_sums = numbers[AT_FITTED_SHARE], numbers[AT_SHARE]
+        itself += row.fitted[tag] * share[1, tag]
+        now_itself += row.now[tag] * share[1, tag]
+    if is_alone:
+        for tag in range(len(own)):
+            alone += row.fitted[tag] * share[0, tag]
+    with_sums, now_with_sums = numbers[AT_FITTED_SHARE], numbers[AT_SHARE] + alone
     for entry in _range(images.believed, image):
         tag = images.believed.column[entry]
         weight = images.believed.value[entry] * own[tag]
@@ -241,7 +250,11 @@ def _left(constants: Constants, images: Images, image: int, row: Row) -> Left:
     for entry in _range(images.given, image):
         tag = images.given.column[entry]
         now_with_sums -= row.theirs[tag] * images.given.value[entry] * own[tag]
-    both = numbers[BOTH] + itself - 2 * c * with_sums + c * c * numbers[SQUARED]
+    squared = numbers[SQUARED]
+    if is_alone:
+        with_sums = itself
+        squared += itself
+    both = numbers[BOTH] + itself - 2 * c * with_sums + c * c * squared
     mixed = numbers[MIXED] + now_itself - c * now_with_sums
     return Left(
         np.float32(numbers[SEEN]), np.float32(c), np.float32(1 - c - both), np.float32(mixed)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sugartag._typing import BoolArray, FloatArray, IntArray, Room, SparseRows
+from sugartag._typing import FloatArray, IntArray, Room, SparseRows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.errors import StorageError
 from sugartag.linalg.compiled import read_only
 from sugartag.linalg.entries import Entries
 from sugartag.linalg.sparse_rows import row_number_of_entries
 from sugartag.linalg.sparse_times_dense import add_products
+from sugartag.methods.sugar_plus.cell_by_cell import ITSELF, KEPT, MADE
 from sugartag.methods.sugar_plus.levels import Levels
 from sugartag.methods.sugar_plus.sums import OwnerTotals, padded
 
@@ -119,16 +120,19 @@ class KeptOwners:
             kept.take(block, part)
         return cls(number, kept)
 
-    def of_rows(self, ridge: "Ridge", owner: IntArray) -> "OwnersOfRows":
-        """Return what is known of the owner of each image."""
+    def of_rows(self, ridge: "Ridge", owner: IntArray, seen: FloatArray) -> "OwnersOfRows":
+        """Return what is known of the owner of each image, those ``seen`` having been fitted."""
         owners, known = ridge.owners, np.minimum(owner, len(ridge.owners))
+        images = np.append(owners.images, 0.0)[known].astype(np.float32)
         place = self.number[known]
-        new = place == len(self.kept)
+        kind = np.where(place < len(self.kept), KEPT, MADE).astype(np.int8)
+        kind[(kind == MADE) & (images == 1) & (seen > 0)] = ITSELF
+        place[kind == ITSELF] = 0
+        new = kind == MADE
         distinct, place[new] = np.unique(known[new], return_inverse=True)
         made = OwnerLevels.of(ridge.levels, owners.at(distinct))
-        images = np.append(owners.images, 0.0)[known].astype(np.float32)
         tags = padded(owners.tags, 1)[known].astype(np.float32)
-        return OwnersOfRows(images, tags, self.kept, made, place, new)
+        return OwnersOfRows(images, tags, self.kept, made, place, kind)
 
 
 def _room_for(ridge: "Ridge", wanted: int, engine: Engine) -> OwnerLevels:
@@ -158,26 +162,28 @@ class OwnersOfRows:
     made: OwnerLevels
     place: IntArray
     """Where the levels of each image's owner are, among those kept or those made now."""
-    new: BoolArray
-    """Whether they were made now."""
+    kind: IntArray
+    """Which of both, or neither: then the image is the only one of its owner."""
 
     @property
     def others(self) -> FloatArray:
         """S P at columns that are no tags."""
-        return _picked(self.kept.others, self.made.others, self.place, self.new)
+        return self._picked(self.kept.others, self.made.others)
 
     @property
     def numbers(self) -> FloatArray:
         """What is beyond, times the weighed shares, as given and as fitted; and S P S'."""
-        return _picked(self.kept.numbers, self.made.numbers, self.place, self.new)
+        return self._picked(self.kept.numbers, self.made.numbers)
 
     @property
-    def beyond(self) -> tuple[FloatArray, FloatArray, IntArray, BoolArray]:
+    def beyond(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
         """What is predicted of all images of the owner, x tags: where it is kept, and made."""
-        return read_only(self.kept.beyond), read_only(self.made.beyond), self.place, self.new
+        return read_only(self.kept.beyond), read_only(self.made.beyond), self.place, self.kind
 
-
-def _picked(kept: FloatArray, made: FloatArray, place: IntArray, new: BoolArray) -> FloatArray:
-    found = np.empty((len(place), kept.shape[1]), dtype=kept.dtype)
-    found[~new], found[new] = kept[place[~new]], made[place[new]]
-    return found
+    def _picked(self, kept: FloatArray, made: FloatArray) -> FloatArray:
+        """Return what there is of each image's owner; zeros of an image that is the only one."""
+        found = np.zeros((len(self.place), kept.shape[1]), dtype=kept.dtype)
+        for kind, levels in ((KEPT, kept), (MADE, made)):
+            some = self.kind == kind
+            found[some] = levels[self.place[some]]
+        return found

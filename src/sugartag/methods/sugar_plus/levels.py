@@ -129,9 +129,8 @@ class Levels:
     @cached_property
     def constants(self) -> Constants:
         """What goes cell by cell needs of each tag."""
-        own, weighed = self.ridge.own_precision, self.weighed_shares[:, 1]
-        shares = self.share, self.fitted_share
-        return Constants.of(self.sparse_weights, self.base, own, weighed, *shares)
+        by_tag = self.ridge.own_precision, self.weighed_shares.T, self.share, self.fitted_share
+        return Constants.of(self.sparse_weights, self.base, *by_tag)
 
     @cached_property
     def weighed_shares(self) -> FloatArray:

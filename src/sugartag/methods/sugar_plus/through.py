@@ -15,7 +15,7 @@ import numpy as np
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.linalg.entries import Entries
-from sugartag.methods.sugar_plus.cell_by_cell import Asked, Images, Owners, say
+from sugartag.methods.sugar_plus.cell_by_cell import ITSELF, Asked, Images, Owners, say
 
 if TYPE_CHECKING:
     from sugartag.methods.sugar_plus.look_alikes import Alike
@@ -44,7 +44,7 @@ class Through:
         self._dense = dense = evidence.dense(rows) - levels.dense_mean
         given = rows.tags.astype(np.float32)
         known = evidence.known(given, words), evidence.known(believed, words)
-        self._owners = ridge.kept_owners.of_rows(ridge, rows.owner)
+        self._owners = ridge.kept_owners.of_rows(ridge, rows.owner, self.seen)
         columns = levels.other_columns(words, dense, np.ones(len(rows), dtype=np.float32))
         now, fitted = levels.at_others(known, words, dense, columns)
         n_sparse, n_tags = evidence.n_sparse, evidence.n_tags
@@ -101,8 +101,10 @@ class Through:
         """Return the numbers of each image, z P at columns that are no tags being given."""
         images, b = self._owners.images, self.ridge.owner_variance
         c = np.where(images > 0, b / (1 + b * images), 0.0)
+        numbers, is_alone = self._owners.numbers, self._owners.kind == ITSELF
         theirs = np.einsum("ij,ij->i", self._owners.others, columns)
+        theirs = np.where(is_alone, fitted, theirs)
         # S P S' is among the owner's numbers as a whole.
         both, mixed = fitted - 2 * c * theirs, now - c * theirs
-        at_shares, squared = self._owners.numbers[:, :2], self._owners.numbers[:, 2]
+        at_shares, squared = numbers[:, :2], np.where(is_alone, fitted, numbers[:, 2])
         return np.column_stack([self.seen, c, both, mixed, squared, at_shares])
