@@ -5,6 +5,8 @@ an operation in double precision counts as two in single precision. Products wit
 counted by their entries. Exponentials, sorting and copying are left out.
 """
 
+import numpy as np
+
 from sugartag.collection.model import Collection
 from sugartag.methods.base import Fitted, Method
 from sugartag.methods.linear_probe import FittedLinearProbe
@@ -66,20 +68,25 @@ def _judging(fitted: FittedSugarPlus, collection: Collection) -> float:
 
     Its dense columns and its tags go through the weights, tags as given and as far as they were
     believed. To leave it out of its own prediction it needs d P d', d being its dense columns, and
-    P d' at its tags. The sums of its owner go through the weights and through P once for all of the
-    owner's images.
+    P d' at its tags. The sums of its owner, if there are others, go through the weights and through
+    P once for all of the owner's images.
     """
     r, tags = fitted.evidence.n_dense, fitted.evidence.n_tags
     mean_given = _given(collection) / collection.n_images
-    owners_per_image = collection.n_owners / collection.n_images
+    owners_per_image = _owners_of_several(collection) / collection.n_images
     through = 2.0 * (r * (1.0 + owners_per_image) + 2.0 * mean_given) * tags
     return through + r * r + 2.0 * mean_given * r + 2.0 * owners_per_image * r * r
 
 
 def _describing(fitted: FittedSugarPlus) -> float:
     """Return what the short description of an image needs that look-alikes are found by."""
-    n_features, n_directions = fitted.look_alikes.directions.shape
-    return 2.0 * n_features * n_directions
+    return 2.0 * float(fitted.look_alikes.directions.size)
+
+
+def _owners_of_several(collection: Collection) -> int:
+    """Return how many owners have more than one image."""
+    images = np.bincount(collection.owner, minlength=collection.nobody)[: collection.nobody]
+    return int(np.count_nonzero(images > 1))
 
 
 def _given(collection: Collection) -> float:

@@ -146,11 +146,8 @@ def say(
     for image in range(len(excess)):
         said, place, tags = excess[image], owners.place[image], _range(asked.tags, image)
         is_alone, is_made = owners.kind[image] == ITSELF, owners.kind[image] == MADE
-        if is_alone:
-            theirs = fitted
-        else:
-            theirs = owners.made[place] if is_made else owners.kept[place]
-        row = Row(now, fitted, theirs)
+        theirs = owners.made if is_made else owners.kept
+        row = Row(now, fitted, fitted if is_alone else theirs[place])
         _predict(constants, images, image, said, row)
         for entry in tags:
             at_asked[entry] = now[asked.tags.column[entry]]
