@@ -58,7 +58,7 @@ def paper():
         {
             "rates": measured(**rates),
             "rates, after": measured(**rates),
-            "sugar-plus": fitted(80.0, 20.0, flops={"all": 4.95e12}),
+            "sugar-plus": fitted(80.0, 20.0, flops={"all": 4.95e12}, stolen_seconds=1.5),
             "sugar-tc-exact": fitted(100.0, 9.0, stages=stages, objective=5.0, anchors=[520, 500]),
             "sugar-tc-multiplicative": measured(
                 setup_seconds=10.0, median_update_seconds=11.0, updates=7, objective=6.0

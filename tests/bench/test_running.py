@@ -241,6 +241,7 @@ def test_ours_is_run_several_times_with_others_in_between():
     steps, entries = bench.steps(), {}
     step = next(steps)
     fitted = {"score_seconds": 0.0, "share_scored": 1.0, "flops": {"all": 40.0}}
+    fitted["stolen_seconds"] = 0.5
     read = {"bytes": 2.0, "bytes_per_second": 1.0}
     for number in (5.0, 50.0, 4.0, 9.0, 2.0, 40.0, 2.0, 9.0, 4.0, 70.0, 8.0, 9.0):
         entries[step.key] = {"status": "measured", "seconds": number, "fit_seconds": number}

@@ -1,17 +1,20 @@
 """Wall time and peak memory are seen, also when they are over before the block ends."""
 
 import json
+import os
 import time
 
 import numpy as np
 import pytest
 
+from sugartag.evaluation import cost
 from sugartag.evaluation.cost import (
     BYTES_PER_MB,
     Meter,
     anonymous_bytes,
     machine,
     resident_bytes,
+    stolen_seconds,
 )
 
 
@@ -50,6 +53,20 @@ def test_processor_time_is_that_of_work_and_not_of_waiting():
 
     assert waiting.cpu_seconds < 0.2
     assert working.cpu_seconds >= 0.1
+
+
+def test_what_the_host_gave_to_others_is_read_off_the_ticks_of_all_processors(
+    monkeypatch, tmp_path
+):
+    ticks = tmp_path / "stat"
+    monkeypatch.setattr(cost, "_TICKS", ticks)
+    for told, seconds in ((None, 0.0), ("", 0.0), ("cpu 1 2 3\n", 0.0)):
+        if told is not None:
+            ticks.write_text(told, encoding="ascii")
+        assert stolen_seconds() == seconds
+    ticks.write_text("cpu  9 8 7 6 5 4 3 250 0 0\ncpu0 9 8 7 6 5 4 3 2 0 0\n", encoding="ascii")
+
+    assert stolen_seconds() * os.sysconf("SC_CLK_TCK") == pytest.approx(250)
 
 
 def test_the_memory_of_a_process_that_is_gone_is_nothing():

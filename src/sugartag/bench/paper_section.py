@@ -134,7 +134,8 @@ def floor_words(document: Document) -> str:
         return ""
     rates, runs = document["entries"][RATES], document["derived"]["stated"][OURS]["runs"]
     each = ", ".join(
-        f"{time_words(seconds)} ({one['ratio']:.2f} times the floor of then)"
+        f"{time_words(seconds)} ({one['ratio']:.2f} times the floor of then; others on the "
+        f"host took {one['stolen_seconds']:.1f} s of processor time)"
         for seconds, one in zip(runs, floor["runs"], strict=False)
     )
     return (

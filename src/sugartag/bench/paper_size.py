@@ -242,6 +242,7 @@ def _floor_of(ours: Mapping[str, Any], rates: Sequence[Mapping[str, Any]]) -> di
         "multiplying_seconds": kept_up,
         "reading_seconds": reading,
         "seconds": kept_up + reading,
+        "stolen_seconds": ours["stolen_seconds"],
         "ratio": ours["seconds"] / (kept_up + reading),
         "ratio_to_fastest": ours["seconds"] / (fastest + reading),
     }

@@ -48,6 +48,7 @@ def method_work(asks: Asks, folder: Path) -> Found:
         "score_seconds": score.seconds,
         "seconds": fit.seconds + score.seconds,
         "cpu_seconds": fit.cpu_seconds + score.cpu_seconds,
+        "stolen_seconds": fit.stolen_seconds + score.stolen_seconds,
         "images_scored": scored,
         "share_scored": scored / collection.n_images,
         "mean_score": total / scored,

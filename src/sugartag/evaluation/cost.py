@@ -17,6 +17,7 @@ SECONDS_BETWEEN_SAMPLES = 0.02
 BYTES_PER_MB = 1_000_000
 _STATM = Path("/proc/self/statm")
 _PROCESSES = Path("/proc")
+_TICKS = Path("/proc/stat")
 _ANONYMOUS = ("RssAnon:", "RssShmem:")
 
 
@@ -32,6 +33,8 @@ class Meter:
         """Wall time from entering the block to leaving it."""
         self.cpu_seconds = 0.0
         """Processor time of all threads: it does not care what else the machine was doing."""
+        self.stolen_seconds = 0.0
+        """Processor time that the host of a virtual machine gave to others meanwhile."""
         self.peak_rss_mb = 0.0
         """The most memory the process was seen to hold, in millions of bytes."""
         self.peak_anonymous_mb = 0.0
@@ -42,6 +45,7 @@ class Meter:
     def __enter__(self) -> Self:
         self._sample()
         self._sampler.start()
+        self._stolen_before = stolen_seconds()
         self._cpu_before = time.process_time()
         self._started = time.perf_counter()
         return self
@@ -54,6 +58,7 @@ class Meter:
     ) -> None:
         self.seconds = time.perf_counter() - self._started
         self.cpu_seconds = time.process_time() - self._cpu_before
+        self.stolen_seconds = stolen_seconds() - self._stolen_before
         self._over.set()
         self._sampler.join()
         self._sample()
@@ -66,6 +71,19 @@ class Meter:
         self.peak_rss_mb = max(self.peak_rss_mb, resident_bytes() / BYTES_PER_MB)
         anonymous = anonymous_bytes() / BYTES_PER_MB
         self.peak_anonymous_mb = max(self.peak_anonymous_mb, anonymous)
+
+
+def stolen_seconds() -> float:
+    """Return the processor time that the host gave to others while this machine had work to do.
+
+    It is that of all processors since the machine started; 0 where the system does not say.
+    """
+    try:
+        first, *_ = _TICKS.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return 0.0
+    numbers = first.split()
+    return int(numbers[8]) / os.sysconf("SC_CLK_TCK") if len(numbers) > 8 else 0.0
 
 
 def resident_bytes() -> int:
