@@ -16,11 +16,26 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from comparison.cases import WORLDS, TaskRound, planted_case
-from comparison.clean_labels import FEATURE_SCALES, KINDS, N_FOLDS, Labelled, cross_validated
-from comparison.extra_sections import CLEAN_LABELS, FOLDINGS, MEASURES, OURS, labels_summary
+from comparison.clean_labels import (
+    FEATURE_SCALES,
+    KINDS,
+    N_FOLDS,
+    Labelled,
+    cross_validated,
+    missing_found,
+)
+from comparison.extra_sections import (
+    CLEAN_LABELS,
+    FOLDINGS,
+    LABEL_MEASURES,
+    OURS,
+    RIGHT,
+    labels_summary,
+)
 from comparison.filling import ResultFile, command_line, empty_document, fill_cases, parsed
 from comparison.jobs import rng_of
 from sugartag.collection.synthetic import World
@@ -95,12 +110,16 @@ def measured(here: TaskRound, method: Method, seed: int) -> dict[str, Any]:
     engine, rng = LocalEngine(blas_threads=1), rng_of(method.name, seed)
     began = time.perf_counter()
     found = here.measure(method, engine=engine, rng=rng, replicates=0)
-    return {name: found[name] for name in MEASURES} | {"seconds": time.perf_counter() - began}
+    seconds = time.perf_counter() - began
+    fitted = method.fit(here.given, engine=engine, rng=rng_of(method.name, seed))
+    scores = np.concatenate([fitted.scores(here.given.rows(b)) for b in here.given.blocks()])
+    found["missing"] = missing_found(here.task, scores, RIGHT)
+    return {name: found[name] for name in LABEL_MEASURES} | {"seconds": seconds}
 
 
 def in_a_line(run: Mapping[str, Any]) -> str:
     """Return the measures of a run for people to read."""
-    shown = [f"{title} {run[name]:.4f}" for name, title in MEASURES.items()]
+    shown = [f"{title} {run[name]:.4f}" for name, title in LABEL_MEASURES.items()]
     return ", ".join([*shown, f"{run['seconds']:.0f} s"])
 
 

@@ -195,3 +195,18 @@ def best_floor(scores: FloatArray, wanted: BoolArray) -> float:
         return float(np.mean(2.0 * both[known] / total[known]))
 
     return float(max(floors, key=mean_f))
+
+
+def missing_found(task: Task, scores: FloatArray, right: float) -> float:
+    """Return which part of the right tags that nobody gave is in a list that is mostly right.
+
+    It is the longest list, by score, of cells of images x tags whose truth is known and that were
+    not given, of which at least the share ``right`` is.
+    """
+    everything = slice(0, task.given.n_images)
+    concepts, tags = (list(part) for part in (task.concept_tag.keys(), task.concept_tag.values()))
+    missing = task.given.rows(everything).tags.toarray()[:, tags] == 0
+    wanted = task.positives_of(everything).toarray()[:, concepts][missing] > 0
+    so_far = np.cumsum(wanted[np.argsort(-scores[:, tags][missing], kind="stable")])
+    enough = np.flatnonzero(so_far >= right * np.arange(1, len(so_far) + 1))
+    return float(so_far[enough[-1]] / so_far[-1]) if len(enough) else 0.0

@@ -20,6 +20,7 @@ from comparison.clean_labels import (
     cross_validated,
     dealt,
     mean_precision,
+    missing_found,
 )
 from comparison.extra_sections import CLEAN_LABELS, OURS
 from comparison.jobs import read_json, write_json
@@ -112,12 +113,34 @@ def test_precision_is_over_the_concepts_that_some_image_has():
     assert mean_precision(scores, np.array([[True, False], [False, False]])) == 1.0
 
 
+def test_missing_tags_are_found_by_the_longest_list_that_is_right_often_enough(here):
+    task, everything = here.task, slice(0, here.given.n_images)
+    given = here.given.rows(everything).tags.toarray() > 0
+    right = np.zeros(given.shape, dtype=bool)
+    right[:, list(task.concept_tag.values())] = task.positives_of(everything).toarray()[
+        :, list(task.concept_tag.keys())
+    ]
+    missing = np.argwhere(right & ~given)
+    known = np.zeros_like(given)
+    known[:, list(task.concept_tag.values())] = True
+    wrong = np.argwhere(known & ~right & ~given)
+    scores = np.where(given, 9.0, 0.0)
+    # Three right ones, a wrong one, a right one; then a hundred wrong ones, and the rest unsaid.
+    for place, (image, tag) in enumerate([*missing[:3], wrong[0], missing[3], *wrong[1:101]]):
+        scores[image, tag] = 2.0 - 0.01 * place
+
+    assert missing_found(task, scores, 0.8) == pytest.approx(4 / len(missing))
+    assert missing_found(task, scores, 0.9) == pytest.approx(3 / len(missing))
+    scores[tuple(wrong[101])] = 3.0
+    assert missing_found(task, scores, 1.0) == 0.0
+
+
 def test_a_run_continues_where_it_stopped(here, tmp_path, monkeypatch, capsys):
     out, fitted = tmp_path / CLEAN_LABELS, []
 
     def quick(here, method, seed):
         fitted.append((method.name, seed))
-        return {"map": 0.5 + 0.1 * seed, "miap": 0.6, "f_top5": 0.4, "seconds": 1.0}
+        return {"map": 0.5 + 0.1 * seed, "miap": 0.6, "f_top5": 0.4, "missing": 0.1, "seconds": 1.0}
 
     monkeypatch.setattr(bench_clean_labels, "planted_round", lambda name: lambda seed: here)
     monkeypatch.setattr(bench_clean_labels, "measured", quick)
