@@ -81,8 +81,6 @@ NOTES = """\
   floor that is chosen to raise F, and so often predicts fewer than K; the floors of the others
   leave nearly all K. A part of its lead in F is that alone.
 - Published methods are our own implementations, made from their papers.
-- What the parts of `sugar-plus` are worth was measured before slips and recall were learned as
-  they are now, and before the collection chose how many anchors are used.
 - `sugar-plus` reads the titles of images where there are any, as OpenClipart has; no other method
   does. It was made while looking at hidden tags of the drawings (seeds 0 to 3 and 5), at the truth
   of the planted worlds (seeds 0 and 1, in parts 2, 3, 5, 10 and 11) and at a few scores on Div400,
