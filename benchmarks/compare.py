@@ -31,7 +31,7 @@ from comparison.jobs import (
     write_json,
 )
 from comparison.render import render
-from comparison.summary import all_runs, comparison_document, header, runs_of
+from comparison.summary import Skipped, all_runs, comparison_document, header, runs_of
 from sugartag.cli.choosing import chosen_names
 from sugartag.errors import StorageError, SugartagError
 from sugartag.methods.registry import METHODS
@@ -55,6 +55,7 @@ class Asked:
     data: Path | None
     processes: int
     again: bool
+    skipped: Skipped
     job: Job | None
 
     @property
@@ -89,8 +90,14 @@ def compare(case: Case, asked: Asked, run_all: Runner | None = None) -> int:
     """Run the jobs that are not done, writing the result file after each; return the exit code."""
     methods, seeds = chosen_names(asked.methods), list(range(asked.seeds))
     runs = known_runs(case, asked, seeds, anew=methods if asked.again else ())
-    jobs = [Job(name, seed) for seed in seeds for name in methods if seed not in runs.get(name, {})]
-    print(f"{case.name}: {len(jobs)} of {len(methods) * len(seeds)} jobs to do", flush=True)
+    wanted = [
+        Job(name, seed)
+        for seed in seeds
+        for name in methods
+        if seed not in asked.skipped.get(name, ())
+    ]
+    jobs = [job for job in wanted if job.seed not in runs.get(job.method, {})]
+    print(f"{case.name}: {len(jobs)} of {len(wanted)} jobs to do", flush=True)
     died = 0
     write_document(case, asked, runs, seeds)
     for job, code in (run_all or in_processes)(jobs, asked):
@@ -144,7 +151,12 @@ def write_document(
     in no method of the file are kept in it as begun.
     """
     document = comparison_document(
-        case, runs, seeds=seeds, effort=asked.effort, processes=asked.processes
+        case,
+        runs,
+        seeds=seeds,
+        effort=asked.effort,
+        processes=asked.processes,
+        skipped=asked.skipped,
     )
     before = read_json(asked.out) if asked.out.exists() else {"seeds": [], "methods": {}}
     if len(before["seeds"]) < len(seeds) and before["methods"].keys() - document["methods"].keys():
@@ -210,14 +222,26 @@ def arguments(texts: Sequence[str]) -> Asked:
     parser.add_argument("--data", type=Path, help="the folder that holds openclipart and div400")
     parser.add_argument("--processes", type=int, default=1, help="jobs at the same time")
     parser.add_argument("--again", action="store_true", help="run the methods named anew")
+    parser.add_argument(
+        "--skip",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("METHOD", "SEED"),
+        help="a run that takes too long to wait for; the page says so",
+    )
     parser.add_argument("--job", nargs=2, metavar=("METHOD", "SEED"), help=argparse.SUPPRESS)
     given = vars(parser.parse_args(texts))
     if given["seeds"] < 1 or given["processes"] < 1 or given["budget"] < 0:
         parser.error("--seeds and --processes are at least 1, --budget at least 0")
+    skipped: dict[str, list[int]] = {}
+    for name, seed in given.pop("skip"):
+        skipped.setdefault(name, []).append(int(seed))
     effort = Effort(given.pop("budget"), given.pop("replicates"))
     job = given.pop("job")
     given["out"] = given["out"] or RESULTS / f"comparison-{given['collection']}.json"
-    return Asked(**given, effort=effort, job=None if job is None else Job(job[0], int(job[1])))
+    job = None if job is None else Job(job[0], int(job[1]))
+    return Asked(**given, effort=effort, skipped=skipped, job=job)
 
 
 if __name__ == "__main__":

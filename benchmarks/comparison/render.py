@@ -142,7 +142,8 @@ def comparison_section(document: Mapping[str, Any]) -> str:
     if any(has_metric(methods, column) for column in CHANGES):
         parts += ["Tags added and removed when each image gets its ten best tags:"]
         parts += [metric_table(methods, CHANGES)]
-    parts += [_references(document["reference_points"]), _failures(document["methods"], methods)]
+    parts += [_skipped(document.get("skipped", {})), _references(document["reference_points"])]
+    parts += [_failures(document["methods"], methods)]
     parts += [
         _wrapped(
             f"How sure that is: the 95 % interval of MAP over {items} (bootstrap, first seed), and "
@@ -188,6 +189,14 @@ def _references(points: Mapping[str, float]) -> str:
         return ""
     rows = [[name, f"{value:.3f}"] for name, value in points.items()]
     return "Orders that no method made:\n\n" + table(["order", "MAP"], rows)
+
+
+def _skipped(skipped: Mapping[str, Sequence[int]]) -> str:
+    lines = []
+    for name, seeds in skipped.items():
+        some = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
+        lines.append(f"- {name} was not run with {some}: its trials take hours there.")
+    return "\n".join(lines)
 
 
 def _failures(methods: Mapping[str, Any], measured: Mapping[str, Any]) -> str:

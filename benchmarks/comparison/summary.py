@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sugartag.methods.registry import METHODS
 FORMAT = "sugartag-comparison/1"
 LEVEL = 0.95
 KINDS = ("tuned", "default")
+NOTHING_SKIPPED: Mapping[str, Sequence[int]] = MappingProxyType({})
 INTERVALS = (
     f"{percent(LEVEL)} t intervals over seeds; bootstrap: resampled images, or landmarks, with "
     f"seed {FIRST_SEED}; margins: t intervals of the differences by seed"
@@ -27,15 +29,28 @@ INTERVALS = (
 
 Runs = Mapping[str, Mapping[int, Mapping[str, Any]]]
 """What was found, by method and seed."""
+Skipped = Mapping[str, Sequence[int]]
+"""Seeds that are not waited for, by method."""
 
 
 def comparison_document(
-    case: Case, runs: Runs, *, seeds: Sequence[int], effort: Effort, processes: int
+    case: Case,
+    runs: Runs,
+    *,
+    seeds: Sequence[int],
+    effort: Effort,
+    processes: int,
+    skipped: Skipped = NOTHING_SKIPPED,
 ) -> dict[str, Any]:
-    """Return a result file: every run of the methods that have one for each seed."""
-    whole = [name for name in METHODS if all(seed in runs.get(name, {}) for seed in seeds)]
-    margin = margins({name: _maps(runs[name], seeds) for name in whole})
-    items = {name: _precisions(runs[name], seeds) for name in whole}
+    """Return a result file: every run of the methods that have one for each seed not skipped."""
+    seeds_of = {name: [s for s in seeds if s not in skipped.get(name, ())] for name in METHODS}
+    whole = {
+        name: {seed: runs[name][seed] for seed in some}
+        for name, some in seeds_of.items()
+        if some and all(seed in runs.get(name, {}) for seed in some)
+    }
+    margin = margins({name: _maps(some) for name, some in whole.items()})
+    items = {name: _precisions(some) for name, some in whole.items()}
     return {
         **header(case, seeds=seeds, effort=effort),
         "date": time.strftime("%Y-%m-%d"),
@@ -43,14 +58,15 @@ def comparison_document(
         "processes": processes,
         "intervals": INTERVALS,
         "reference_points": case.references(),
+        "skipped": {name: list(some) for name, some in skipped.items() if name in whole},
         "methods": {
             name: {
-                "summary": {kind: summarised(_of(runs[name], seeds, kind)) for kind in KINDS},
-                "bootstrap": runs[name][seeds[0]]["tuned"].get("intervals", {}),
+                "summary": {kind: summarised(_of(some, kind)) for kind in KINDS},
+                "bootstrap": next(iter(some.values()))["tuned"].get("intervals", {}),
                 "margin": _with_items(margin.get(name), name, items, effort.replicates),
-                "runs": {str(seed): runs[name][seed] for seed in seeds},
+                "runs": {str(seed): run for seed, run in some.items()},
             }
-            for name in whole
+            for name, some in whole.items()
         },
     }
 
@@ -102,18 +118,20 @@ def summarised(measured: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, flo
     return {key: t_interval([one[key] for one in flat]) for key in shared}
 
 
-def margins(maps: Mapping[str, Sequence[float]]) -> dict[str, dict[str, Any]]:
+def margins(maps: Mapping[str, Mapping[int, float]]) -> dict[str, dict[str, Any]]:
     """Return how far each method is ahead of the best other one, seed by seed.
 
-    The best other one is that with the highest mean, and the same for all seeds.
+    The best other one is that with the highest mean, and the same for all seeds, of which those
+    that both have count.
     """
     known = {name: values for name, values in maps.items() if values}
+    means = {name: float(np.mean(list(values.values()))) for name, values in known.items()}
     found: dict[str, dict[str, Any]] = {}
     for name, values in known.items():
-        others = {other: np.mean(theirs) for other, theirs in known.items() if other != name}
+        others = {other: mean for other, mean in means.items() if other != name}
         if others:
             best = max(others, key=lambda other: others[other])
-            by_seed = [mine - his for mine, his in zip(values, known[best], strict=True)]
+            by_seed = [mine - known[best][s] for s, mine in values.items() if s in known[best]]
             found[name] = {"over": best, "by_seed": by_seed, **t_interval(by_seed)}
     return found
 
@@ -124,21 +142,19 @@ def _machine() -> dict[str, Any]:
         return machine()
 
 
-def _of(
-    runs: Mapping[int, Mapping[str, Any]], seeds: Sequence[int], kind: str
-) -> list[Mapping[str, Any]]:
-    return [runs[seed][kind] for seed in seeds]
+def _of(runs: Mapping[int, Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    return [run[kind] for run in runs.values()]
 
 
-def _maps(runs: Mapping[int, Mapping[str, Any]], seeds: Sequence[int]) -> list[float]:
+def _maps(runs: Mapping[int, Mapping[str, Any]]) -> dict[int, float]:
     """Return the MAP of each seed as tuned; nothing if one of them failed."""
-    found = [one.get("map") for one in _of(runs, seeds, "tuned")]
-    return [] if None in found else [float(value) for value in found if value is not None]
+    found = {seed: run["tuned"].get("map") for seed, run in runs.items()}
+    return {} if None in found.values() else found
 
 
-def _precisions(runs: Mapping[int, Mapping[str, Any]], seeds: Sequence[int]) -> FloatArray | None:
+def _precisions(runs: Mapping[int, Mapping[str, Any]]) -> FloatArray | None:
     """Return the mean over seeds of the precision of each landmark, where these are told."""
-    found = _of(runs, seeds, "tuned")
+    found = _of(runs, "tuned")
     told = all("by_item" in one for one in found)
     return np.array([one["by_item"] for one in found]).mean(axis=0) if told else None
 

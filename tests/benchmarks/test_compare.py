@@ -11,6 +11,7 @@ import pytest
 import compare
 from comparison.cases import CASE_NAMES, hidden_case, open_case, planted_case
 from comparison.jobs import Effort, Job, forget_jobs, read_json, run_job, write_json
+from comparison.render import comparison_section
 from comparison.summary import comparison_document, margins, summarised, t_interval
 from sugartag.errors import SettingsError, StorageError
 from sugartag.evaluation.protocol import hidden_task
@@ -217,7 +218,8 @@ def test_an_interval_over_seeds_is_that_of_student():
 
 
 def test_margins_are_taken_seed_by_seed_from_the_best_other_method():
-    found = margins({"a": [0.5, 0.7], "b": [0.4, 0.5], "c": [0.1, 0.6], "failed": []})
+    maps = {"a": [0.5, 0.7], "b": [0.4, 0.5], "c": [0.1, 0.6], "failed": []}
+    found = margins({name: dict(enumerate(some)) for name, some in maps.items()})
 
     assert {name: margin["over"] for name, margin in found.items()} == {
         "a": "b",
@@ -229,6 +231,32 @@ def test_margins_are_taken_seed_by_seed_from_the_best_other_method():
     # Standard error 0.05, and 12.7062 for one degree of freedom.
     assert found["a"]["high"] == pytest.approx(0.15 + 12.7062 * 0.05)
     assert found["c"]["by_seed"] == pytest.approx([-0.4, -0.1])
+
+
+def test_where_a_seed_was_skipped_margins_are_those_of_the_others():
+    found = margins({"a": {0: 0.5, 1: 0.7, 2: 0.9}, "b": {0: 0.4, 2: 0.5}})
+
+    assert found["a"]["by_seed"] == pytest.approx([0.1, 0.4])
+    assert found["b"]["by_seed"] == pytest.approx([-0.1, -0.4])
+
+
+def test_a_run_that_is_skipped_is_not_run_and_the_page_says_so(case, whole, tmp_path, capsys):
+    out = tmp_path / "comparison.json"
+    words = ["openclipart", "--methods", ",".join(METHODS), "--seeds", "2", "--budget", "2"]
+    words += ["--replicates", "20", "--out", str(out), "--skip", "tag-vote", "1"]
+
+    compare.compare(case, compare.arguments(words), in_this_process(case))
+
+    assert "3 of 3 jobs to do" in capsys.readouterr().out
+    found = read_json(out)
+    assert found["skipped"] == {"tag-vote": [1]}
+    assert {name: list(entry["runs"]) for name, entry in found["methods"].items()} == {
+        "tag-prior": ["0", "1"],
+        "tag-vote": ["0"],
+    }
+    assert "- tag-vote was not run with seed 1:" in comparison_section(found)
+    compare.compare(case, asked_for(out), in_this_process(case))
+    assert without_times(read_json(out)) == without_times(read_json(whole))
 
 
 def test_margins_over_landmarks_are_those_of_the_same_landmarks(case, whole):
