@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from comparison.ablations import TITLES
+from comparison.cases import percent
 from comparison.jobs import read_json
 from comparison.summary import t_interval
 from comparison.tables import NOTHING, table
@@ -50,14 +51,14 @@ these splits, seed by seed; where the difference is below zero, clean labels are
 over seeds; ± is half the 95 % t interval over seeds. F is not quite of the same lists: classifiers
 give all five places to the concepts they learned; sugar-plus does not know which tags these are,
 and others take some of its places. *Missing tags found* is how many of the right tags that nobody
-gave are in the longest list of tags to add that is {right:.0%} right, all images in one list by
+gave are in the longest list of tags to add that is {right} right, all images in one list by
 score: what additions of that precision can find at best, if somebody knew where to end the list."""
 
 
 def labels_section(document: Mapping[str, Any]) -> str:
     """Return what the result file says of classifiers that learn from clean labels."""
     parts = ["## Against classifiers trained on clean labels"]
-    parts += [_wrapped(LABELS_INTRODUCTION.format(folds=document["folds"], right=RIGHT))]
+    parts += [_wrapped(LABELS_INTRODUCTION.format(folds=document["folds"], right=percent(RIGHT)))]
     for name, case in document["cases"].items():
         parts += [f"### {TITLES[name]}, {_seeds(case['runs'])}", labels_table(case["summary"])]
     return "\n\n".join([*parts, _machine(document)]) + "\n"
