@@ -13,6 +13,8 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import threadpool_info
 
+from sugartag.engine.heap import give_back_freed_memory
+
 SECONDS_BETWEEN_SAMPLES = 0.02
 BYTES_PER_MB = 1_000_000
 _STATM = Path("/proc/self/statm")
@@ -25,7 +27,8 @@ class Meter:
     """Measures the block it is the context of.
 
     The memory is that of the whole process, sampled, so that what was there before the block
-    counts too, and a peak shorter than the time between two samples may be missed.
+    counts too, and a peak shorter than the time between two samples may be missed. What was freed
+    before is given back first.
     """
 
     def __init__(self) -> None:
@@ -43,6 +46,7 @@ class Meter:
         self._sampler = threading.Thread(target=self._sample_until_over, daemon=True)
 
     def __enter__(self) -> Self:
+        give_back_freed_memory()
         self._sample()
         self._sampler.start()
         self._stolen_before = stolen_seconds()

@@ -15,6 +15,7 @@ from sugartag.anchors import choose_units
 from sugartag.anchors.clusters import sampled_features
 from sugartag.anchors.owners import owner_profiles
 from sugartag.completion.project import project_images
+from sugartag.engine.heap import give_back_freed_memory
 from sugartag.evaluation.cost import BYTES_PER_MB, SECONDS_BETWEEN_SAMPLES, resident_bytes
 from sugartag.graph.collection_affinity import collection_affinity, count_tags_together
 from sugartag.graph.image_links import self_tuned_bandwidth
@@ -77,6 +78,8 @@ class StageMeter:
         self.peak_mb: dict[str, float] = {}
 
     def __enter__(self) -> Self:
+        # Memory that was freed would be taken again without being seen.
+        give_back_freed_memory()
         self._before = resident_bytes()
         self._since = time.perf_counter()
         self._sampler.start()
