@@ -236,6 +236,8 @@ def arguments(texts: Sequence[str]) -> Asked:
         parser.error("--seeds and --processes are at least 1, --budget at least 0")
     skipped: dict[str, list[int]] = {}
     for name, seed in given.pop("skip"):
+        if name not in METHODS or not seed.isdecimal():
+            parser.error(f"--skip is a method and a seed, not {name} {seed}")
         skipped.setdefault(name, []).append(int(seed))
     effort = Effort(given.pop("budget"), given.pop("replicates"))
     job = given.pop("job")

@@ -195,7 +195,7 @@ def _skipped(skipped: Mapping[str, Sequence[int]]) -> str:
     lines = []
     for name, seeds in skipped.items():
         some = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
-        lines.append(f"- {name} was not run with {some}: its trials take hours there.")
+        lines.append(f"- {name} was not run with {some}: it was not waited for.")
     return "\n".join(lines)
 
 

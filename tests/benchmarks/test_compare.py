@@ -259,6 +259,15 @@ def test_a_run_that_is_skipped_is_not_run_and_the_page_says_so(case, whole, tmp_
     assert without_times(read_json(out)) == without_times(read_json(whole))
 
 
+@pytest.mark.parametrize("words", [("tag-vot", "1"), ("tag-vote", "last")])
+def test_what_cannot_be_skipped_is_named(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        compare.arguments(["openclipart", "--skip", *words])
+
+    assert ended.value.code == 2
+    assert f"not {' '.join(words)}" in capsys.readouterr().err
+
+
 def test_margins_over_landmarks_are_those_of_the_same_landmarks(case, whole):
     runs = {
         name: {0: copy.deepcopy(read_json(whole)["methods"][name]["runs"]["0"])} for name in METHODS

@@ -27,6 +27,19 @@ def test_the_upper_half_is_inverted_on_any_number_of_threads(matrix, band, monke
     np.testing.assert_array_equal(one, three)
 
 
+def test_an_inverse_loses_no_more_digits_than_lapacks(rng, monkeypatch):
+    monkeypatch.setattr(symmetric, "BAND", 16)
+    turned, _ = np.linalg.qr(rng.normal(size=(200, 200)))
+    lengths = np.logspace(0, -8, 200)
+    matrix, inverse = (turned * lengths) @ turned.T, (turned / lengths) @ turned.T
+    matrix = (matrix + matrix.T) / 2
+    by_lapack = np.abs(np.linalg.inv(matrix) - inverse).max()
+
+    invert(matrix)
+
+    assert np.abs(matrix - inverse).max() < 10 * by_lapack
+
+
 @pytest.mark.parametrize("place", [0, 20, 49])
 def test_a_matrix_that_is_not_positive_is_refused(matrix, place, monkeypatch):
     monkeypatch.setattr(symmetric, "BAND", 8)
