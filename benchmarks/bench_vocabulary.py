@@ -15,7 +15,6 @@ import math
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,7 +44,7 @@ from sugartag.collection.synthetic import World
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import Engine
 from sugartag.errors import EngineError, SugartagError
-from sugartag.evaluation.cost import BYTES_PER_MB, Meter, resident_bytes
+from sugartag.evaluation.cost import Meter
 from sugartag.evaluation.protocol import truth_task
 from sugartag.methods.sugar_plus.evidence import MIN_USES
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
@@ -93,12 +92,11 @@ class Weighed:
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
     ) -> FittedSugarPlus:
         """Fit, and note processor time, memory beyond what there was before, and the size."""
-        before, began = resident_bytes() / BYTES_PER_MB, time.process_time()
         with Meter() as meter:
             fitted = self.method.fit(collection, engine=engine, rng=rng)
         evidence = fitted.evidence
-        self.noted["fit_cpu_seconds"] = time.process_time() - began
-        self.noted["fit_mb"] = meter.peak_rss_mb - before
+        self.noted["fit_cpu_seconds"] = meter.cpu_seconds
+        self.noted["fit_mb"] = meter.peak_rss_mb - meter.before_rss_mb
         self.noted["predictors"] = len(evidence.predictor)
         self.noted["anchors"] = len(evidence.anchors)
         self.noted["inputs"] = evidence.n_sparse + evidence.n_dense

@@ -20,9 +20,6 @@ from sugartag.evaluation.cost import (
 
 
 def test_a_short_lived_allocation_is_in_the_peak():
-    give_back_freed_memory()
-    before = resident_bytes() / BYTES_PER_MB
-
     with Meter() as meter:
         held = np.ones(200 * BYTES_PER_MB, dtype=np.uint8)
         time.sleep(0.1)
@@ -30,22 +27,35 @@ def test_a_short_lived_allocation_is_in_the_peak():
         give_back_freed_memory()
         after = resident_bytes() / BYTES_PER_MB
 
-    assert 190 < meter.peak_rss_mb - before < 230
-    assert after < before + 50
+    assert 190 < meter.peak_rss_mb - meter.before_rss_mb < 230
+    assert after < meter.before_rss_mb + 50
 
 
 def test_the_pages_of_a_mapped_file_are_resident_and_not_anonymous(tmp_path):
     np.save(tmp_path / "mapped.npy", np.ones(100 * BYTES_PER_MB, dtype=np.uint8))
-    give_back_freed_memory()
-    resident, anonymous = resident_bytes() / BYTES_PER_MB, anonymous_bytes() / BYTES_PER_MB
 
     with Meter() as meter:
         mapped = np.load(tmp_path / "mapped.npy", mmap_mode="r")
         assert mapped[::512].sum() > 0
         time.sleep(0.1)
 
-    assert 90 < meter.peak_rss_mb - resident < 140
-    assert meter.peak_anonymous_mb - anonymous < 40
+    assert 90 < meter.peak_rss_mb - meter.before_rss_mb < 140
+    assert meter.peak_anonymous_mb - meter.before_anonymous_mb < 40
+
+
+def test_what_was_freed_before_is_not_counted_as_held_before():
+    give_back_freed_memory()
+    at_first = anonymous_bytes() / BYTES_PER_MB
+    blocks = [np.ones(100_000, dtype=np.uint8) for _ in range(1000)]
+    last = blocks[-1]
+    del blocks
+
+    with Meter() as meter:
+        pass
+
+    assert meter.before_anonymous_mb < at_first + 30
+    assert meter.before_anonymous_mb <= meter.peak_anonymous_mb <= meter.peak_rss_mb
+    assert last.all()
 
 
 def test_processor_time_is_that_of_work_and_not_of_waiting():

@@ -20,7 +20,7 @@ from sugartag.completion import (
 )
 from sugartag.completion.multiplicative import UpdateTerms, update
 from sugartag.engine import LocalEngine
-from sugartag.evaluation.cost import BYTES_PER_MB, Meter, anonymous_bytes
+from sugartag.evaluation.cost import Meter
 from sugartag.methods.sugar_tc import SugarTC, build_graph, build_problem
 from sugartag.reproduce.jobs import random_numbers
 
@@ -37,7 +37,6 @@ def update_work(asks: Mapping[str, Any], folder: Path) -> Found:
 
     Three tensors are held, as in a fit: B, A and A ×₁ TᵀT.
     """
-    before = anonymous_bytes() / BYTES_PER_MB
     with Meter() as setup:
         problem, prior, rng = _problem(asks, folder)
         tensor = _start(problem, prior, rng)
@@ -61,7 +60,7 @@ def update_work(asks: Mapping[str, Any], folder: Path) -> Found:
         "shape": list(problem.shape),
         "seconds": setup.seconds + updating.seconds,
         "cpu_seconds": setup.cpu_seconds + updating.cpu_seconds,
-        "before_mb": before,
+        "before_mb": setup.before_anonymous_mb,
         "peak_rss_mb": max(setup.peak_rss_mb, updating.peak_rss_mb),
         "peak_anonymous_mb": max(setup.peak_anonymous_mb, updating.peak_anonymous_mb),
     }

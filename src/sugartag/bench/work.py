@@ -17,7 +17,7 @@ from sugartag.collection.store import open_collection
 from sugartag.collection.subset import without_truth
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import Block, Engine
-from sugartag.evaluation.cost import BYTES_PER_MB, Meter, anonymous_bytes, resident_bytes
+from sugartag.evaluation.cost import Meter
 from sugartag.methods.base import Fitted, Method, get_ready
 from sugartag.methods.registry import make_method
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
@@ -35,7 +35,6 @@ def method_work(asks: Asks, folder: Path) -> Found:
     """Fit a method and score all images or a share of them, scores discarded."""
     collection, engine, method = _opened(asks, folder)
     rng = random_numbers(asks["seed"], asks["method"])
-    before, resident_before = anonymous_bytes() / BYTES_PER_MB, resident_bytes() / BYTES_PER_MB
     with Meter() as fit, _stages_of(asks["method"]) as stages:
         fitted = method.fit(collection, engine=engine, rng=rng)
     blocks = asked_blocks(collection, asks.get("query_share", 1.0))
@@ -52,12 +51,12 @@ def method_work(asks: Asks, folder: Path) -> Found:
         "images_scored": scored,
         "share_scored": scored / collection.n_images,
         "mean_score": total / scored,
-        **_peaks(before, fit, score),
+        **_peaks(fit, score),
         "counts": _counts(collection),
         "flops": fit_flops(method, fitted, collection),
     }
     if stages is not None:
-        found["stages"] = _by_stage(stages, score, resident_before)
+        found["stages"] = _by_stage(stages, score, fit.before_rss_mb)
     if isinstance(fitted, FittedSugarTC):
         found["objective"] = fitted.objective
         found["anchors"] = [len(fitted.anchor_image), len(fitted.anchor_user)]
@@ -68,7 +67,6 @@ def scoring_work(asks: Asks, folder: Path) -> Found:
     """Fit a method, then score all images several times: the fastest time counts."""
     collection, engine, method = _opened(asks, folder)
     rng = random_numbers(asks["seed"], asks["method"])
-    before = anonymous_bytes() / BYTES_PER_MB
     with Meter() as fit:
         fitted = method.fit(collection, engine=engine, rng=rng)
     blocks = asked_blocks(collection, 1.0)
@@ -87,7 +85,7 @@ def scoring_work(asks: Asks, folder: Path) -> Found:
         "images_per_second": collection.n_images / min(times),
         "cpu_seconds": score.cpu_seconds / len(times),
         "flops_per_image": scoring_flops(fitted, collection),
-        **_peaks(before, fit, score),
+        **_peaks(fit, score),
         "counts": _counts(collection),
     }
 
@@ -150,9 +148,9 @@ def _by_stage(fit: StageMeter, score: Meter, before: float) -> Found:
     }
 
 
-def _peaks(before: float, *meters: Meter) -> Found:
+def _peaks(*meters: Meter) -> Found:
     return {
-        "before_mb": before,
+        "before_mb": meters[0].before_anonymous_mb,
         "peak_rss_mb": max(meter.peak_rss_mb for meter in meters),
         "peak_anonymous_mb": max(meter.peak_anonymous_mb for meter in meters),
     }

@@ -38,16 +38,22 @@ class Meter:
         """Processor time of all threads: it does not care what else the machine was doing."""
         self.stolen_seconds = 0.0
         """Processor time that the host of a virtual machine gave to others meanwhile."""
+        self.before_rss_mb = 0.0
+        """The memory the process held on entering the block, in millions of bytes."""
+        self.before_anonymous_mb = 0.0
+        """The same without the pages of mapped files, which the system may drop at any time."""
         self.peak_rss_mb = 0.0
         """The most memory the process was seen to hold, in millions of bytes."""
         self.peak_anonymous_mb = 0.0
-        """The same without the pages of mapped files, which the system may drop at any time."""
+        """The same without the pages of mapped files."""
         self._over = threading.Event()
         self._sampler = threading.Thread(target=self._sample_until_over, daemon=True)
 
     def __enter__(self) -> Self:
         give_back_freed_memory()
         self._sample()
+        self.before_rss_mb = self.peak_rss_mb
+        self.before_anonymous_mb = self.peak_anonymous_mb
         self._sampler.start()
         self._stolen_before = stolen_seconds()
         self._cpu_before = time.process_time()
