@@ -192,6 +192,10 @@ def test_the_solvers_are_compared_on_one_problem(tmp_path):
     assert updates["steps"] == 15
     assert exact["relative_residual"] < 1e-6
     assert exact["objective"] <= entries["nonnegative"]["objective"]
+    truncated = entries["exact, truncated"]
+    gap = truncated["objective"] / exact["objective"] - 1
+    assert 0 < gap <= truncated["relative_gap"]
+    assert truncated["objective"] <= truncated["stated_objective"]
     assert derived["exact_over_multiplicative_cpu"] == pytest.approx(
         exact["cpu_seconds"] / updates["cpu_seconds"]
     )

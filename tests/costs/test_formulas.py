@@ -90,6 +90,16 @@ def test_the_exact_solver_is_faster_than_the_papers():
     assert stage_seconds(exact, "completing") < stage_seconds(paper, "completing")
 
 
+def test_fewer_tag_components_take_less_time_and_their_part_of_the_tensor_more():
+    every, few = (
+        estimate("sugar-tc", size(tags=5_000), {"solver": "exact"} | settings)
+        for settings in ({}, {"tag_components": 500})
+    )
+
+    assert stage_seconds(few, "completing") < 0.9 * stage_seconds(every, "completing")
+    assert every.bytes < few.bytes < 1.15 * every.bytes
+
+
 def test_fewer_predictors_take_less_memory_time_and_disk():
     many, few = (
         estimate("sugar-plus", size(tags=20_000), {"max_predictors": count})

@@ -14,8 +14,9 @@ from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.methods.settings import with_settings
-from sugartag.methods.sugar_tc import SugarTC, build_graph, build_problem
+from sugartag.methods.sugar_tc import SugarTC
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
+from sugartag.methods.sugar_tc_stages import build_graph, build_problem
 from sugartag.methods.tag_prior import TagPrior
 
 WORDS = ["dog", "cat", "animal", "beach", "sea", "sand", "2009", "nikon"]
@@ -209,6 +210,19 @@ def test_exact_has_the_lowest_objective_and_the_others_agree():
     assert exact.objective < certified.objective
     assert updates.objective == pytest.approx(certified.objective, rel=1e-2)
     assert 0 <= certified.gap <= SMALL.gap_tolerance
+
+
+def test_a_truncated_fit_states_a_gap_that_covers_what_it_is_above_the_lowest(caplog):
+    exact = literal_of(replace(TINY, solver="exact"))
+    caplog.set_level("INFO")
+
+    few = literal_of(replace(TINY, solver="exact", tag_components=1))
+
+    lowest = exact.objective(exact.fitted.tensor)
+    found = few.objective(few.fitted.tensor)
+    assert lowest < found <= lowest * (1 + few.fitted.gap)
+    assert found <= few.fitted.objective
+    assert "above the lowest" in caplog.text or "without a bound" in caplog.text
 
 
 def test_solvers_that_keep_tensors_positive_do(rng):
@@ -473,6 +487,7 @@ def test_images_described_by_another_model_are_refused(collection):
         ("links_per_tag", "0"),
         ("neighbours", "0"),
         ("max_iterations", "0"),
+        ("tag_components", "0"),
         ("bandwidth", "0"),
         ("bandwidth", "nan"),
         ("link_cutoff", "-1e-4"),
@@ -495,6 +510,11 @@ def test_an_impossible_setting_is_named_in_one_line(key, value):
         with_settings(SugarTC, {key: value})
 
     assert "\n" not in str(error.value)
+
+
+def test_tag_components_are_refused_where_no_solver_has_them():
+    with pytest.raises(SettingsError, match="tag_components is for solver=exact, not mult"):
+        SugarTC(tag_components=5)
 
 
 @pytest.mark.parametrize("values", [{"prior_weight": 0.0, "ridge": 0.0}, {"ridge": -0.001}])

@@ -1,6 +1,6 @@
 """What the page says of ``bench paper-size``: its claims, and its tables."""
 
-from sugartag.bench.paper_size import EXACT, METHODS, OURS, RATES, UPDATES, PaperSize
+from sugartag.bench.paper_size import EXACT, METHODS, OURS, RATES, TRUNCATED, UPDATES, PaperSize
 from sugartag.bench.record import CAPPED
 from sugartag.bench.words import SHOWN, Document, share_words, table, time_words
 from sugartag.reproduce.names import STAGE_NAMES
@@ -50,6 +50,7 @@ def paper_size_section(document: Document) -> str:
         "is what the process held beyond its start:",
         _stages_table(document),
         _objective_words(document),
+        _truncation_words(document),
         floor_words(document),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -127,6 +128,21 @@ def _objective_words(document: Document) -> str:
     )
 
 
+def _truncation_words(document: Document) -> str:
+    entry, ratio = (
+        document["entries"].get(TRUNCATED, {}),
+        document["derived"]["ratios"].get("truncated / exact"),
+    )
+    if ratio is None:
+        return ""
+    kept, gap = entry["asks"]["settings"]["tag_components"], entry["relative_gap"]
+    bound = "has no bound" if gap is None else f"is at most {100 * gap:.2g} % above the lowest"
+    return (
+        f"With {kept:,} of {document['settings']['tags']:,} tag components, the others taken for "
+        f"alike, the exact solver takes {ratio:.2f} of that time, and its objective {bound}."
+    )
+
+
 def floor_words(document: Document) -> str:
     """Return what ours takes of the time of its arithmetic, run by run."""
     floor = document["derived"]["floor"]
@@ -150,4 +166,4 @@ def floor_words(document: Document) -> str:
 
 
 def _method_of(name: str) -> str:
-    return "sugar-tc" if name in {EXACT, UPDATES} else name
+    return "sugar-tc" if name in {EXACT, TRUNCATED, UPDATES} else name

@@ -7,9 +7,12 @@ from sugartag.bench.planted import Planted
 from sugartag.bench.record import MEASURED
 from sugartag.bench.running import Entries, Step, Steps, cores
 from sugartag.bench.settings import require_settings
+from sugartag.bench.solving import TRUNCATED
 from sugartag.collection.synthetic import World
 
-SOLVERS = ("exact", "multiplicative", "nonnegative")
+SOLVERS = ("exact", "multiplicative", "nonnegative", TRUNCATED)
+TENTH = 10
+"""Of the tag components one in so many is kept where they are truncated."""
 UNITS_PER_CLUSTER = 10
 
 
@@ -51,6 +54,7 @@ class Solvers:
             asks = {
                 "solver": solver,
                 "updates": self.updates,
+                "tag_components": max(1, self.tags // TENTH),
                 "settings": {
                     "image_clusters": max(1, self.anchor_images // UNITS_PER_CLUSTER),
                     "user_clusters": max(1, self.anchor_users // UNITS_PER_CLUSTER),

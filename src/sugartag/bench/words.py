@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sugartag.bench.paper_size import EXACT, UPDATES
+from sugartag.bench.paper_size import EXACT, TRUNCATED, UPDATES
 
 Document: TypeAlias = Mapping[str, Any]
 SHOWN = {
     "sugar-plus": "sugar-plus",
     EXACT: "sugar-tc, exact solver",
+    TRUNCATED: "sugar-tc, exact solver, truncated",
     UPDATES: "sugar-tc, 450 updates",
     "tag-vote-exact": "tag-vote, exact",
     "tag-vote-usearch": "tag-vote, usearch",

@@ -11,7 +11,7 @@ import numpy as np
 from sugartag._typing import FloatArray
 from sugartag.bench.flops import fit_flops, scoring_flops
 from sugartag.bench.rates import gemm_rate, read_rate
-from sugartag.bench.solving import solver_work, update_work
+from sugartag.bench.solving import finite, solver_work, update_work
 from sugartag.collection.model import Collection
 from sugartag.collection.store import open_collection
 from sugartag.collection.subset import without_truth
@@ -59,6 +59,7 @@ def method_work(asks: Asks, folder: Path) -> Found:
         found["stages"] = _by_stage(stages, score, fit.before_rss_mb)
     if isinstance(fitted, FittedSugarTC):
         found["objective"] = fitted.objective
+        found["relative_gap"] = finite(fitted.gap)
         found["anchors"] = [len(fitted.anchor_image), len(fitted.anchor_user)]
     return found
 

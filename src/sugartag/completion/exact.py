@@ -6,7 +6,6 @@ right-hand side, so that one tensor and a few slabs are the memory it needs; whe
 A over images and over users are wanted, A itself is never turned back.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,23 +13,32 @@ import numpy as np
 from sugartag._typing import FloatArray
 from sugartag.completion.component import ComponentSystem
 from sugartag.completion.problem import AnchorSums, Completion, CompletionProblem
+from sugartag.completion.slabs import Keep, SlabSums, Solved, solve_slabs
 from sugartag.completion.tag_basis import TagBasis
+from sugartag.completion.truncated import TruncatedSolver
 from sugartag.linalg.modes import inner
-from sugartag.linalg.threads import run_parts
 
 
 def complete_exactly(
-    problem: CompletionProblem, *, consume: bool = False, sums_only: bool = False
+    problem: CompletionProblem,
+    *,
+    consume: bool = False,
+    sums_only: bool = False,
+    tag_components: int | None = None,
 ) -> Completion:
     """Return the tensor with the lowest objective of all; entries may be negative.
 
     With ``consume`` the answer is made in the place of the problem's target, which the problem
     gives away (see :meth:`CompletionProblem.give_target`); otherwise in a copy. With ``sums_only``
-    the completion has the tensor's sums but no tensor, for half the time.
+    the completion has the tensor's sums but no tensor, for half the time. With fewer
+    ``tag_components`` than tags the basis of the tags is truncated
+    (:mod:`sugartag.completion.truncated`), and ``gap`` bounds what that costs.
     """
-    solver = ExactSolver.of(problem)
     tensor = problem.give_target() if consume else problem.target.copy()
-    sums, solved = None, None
+    if tag_components is not None and tag_components < len(tensor):
+        return _truncated(problem, tensor, tag_components, sums_only=sums_only)
+    squared_length = inner(tensor, tensor)
+    solver, sums = ExactSolver.of(problem), None
     if sums_only:
         sums, solved = solver.sums_in_place(tensor)
     else:
@@ -41,22 +49,29 @@ def complete_exactly(
         objectives=(problem.constant - solved.explained,),
         iterations=solved.steps,
         converged=solved.converged,
-        residual=solved.residual,
+        residual=float(np.sqrt(solved.squared_residual / max(squared_length, 1e-300))),
         gap=float("nan"),
     )
 
 
-@dataclass(frozen=True)
-class Solved:
-    """How one right-hand side was solved."""
-
-    explained: float
-    """⟨A, B⟩ + ⟨A, B - MA⟩, which is ⟨B, M⁻¹B⟩ but for the residual's square."""
-    residual: float
-    """``‖MA - B‖ / ‖B‖``, measured anew in the turned bases when the steps had ended."""
-    steps: int
-    """The most conjugate-gradient steps any component took."""
-    converged: bool
+def _truncated(
+    problem: CompletionProblem, tensor: FloatArray, tag_components: int, *, sums_only: bool
+) -> Completion:
+    solver, sums = TruncatedSolver.of(problem, tag_components), None
+    if sums_only:
+        sums, solved = solver.sums_in_place(tensor)
+    else:
+        solved = solver.solve_in_place(tensor)
+    lowest = problem.constant - solved.most_explained
+    return Completion(
+        tensor=None if sums_only else tensor,
+        sums=sums,
+        objectives=(problem.constant - solved.explained,),
+        iterations=solved.steps,
+        converged=solved.converged,
+        residual=float("nan"),
+        gap=solved.gap / lowest if lowest > 0 else float("inf"),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +100,11 @@ class ExactSolver:
 
     def sums_in_place(self, tensor: FloatArray) -> tuple[AnchorSums, Solved]:
         """Return the sums of A; B is spent."""
-        n_tags, n_images, n_users = tensor.shape
-        by_image, by_user = np.empty((n_tags, n_images)), np.empty((n_tags, n_users))
-
-        def keep(slab: slice, turned: FloatArray) -> None:
-            by_image[slab], by_user[slab] = self.system.sums_of(turned)
-
-        solved = self._solve(tensor, keep)
-        for sums in (by_image, by_user):
-            self.tags.turn_back(sums, threads=self.problem.threads)
-        return AnchorSums(by_image.T, by_user.T), solved
+        sums = SlabSums.of(tensor)
+        solved = self._solve(tensor, sums.keeping(self.system))
+        for each in (sums.by_image, sums.by_user):
+            self.tags.turn_back(each, threads=self.problem.threads)
+        return AnchorSums(sums.by_image.T, sums.by_user.T), solved
 
     def explain_in_place(self, tensor: FloatArray) -> Solved:
         """Return ⟨B, M⁻¹B⟩ only; B is spent."""
@@ -104,25 +114,10 @@ class ExactSolver:
 
         return self._solve(tensor, forget)
 
-    def _solve(self, tensor: FloatArray, keep: Callable[[slice, FloatArray], None]) -> Solved:
+    def _solve(self, tensor: FloatArray, keep: Keep) -> Solved:
         """Turn the tags of B, and hand over the solution of each slab of components."""
-        threads, strengths = self.problem.threads, (self.tags.values**2).astype(tensor.dtype)
-        squared_length = inner(tensor, tensor)
-        self.tags.turn(tensor, threads=threads)
-
-        def solve_slab(slab: slice) -> tuple[float, float, int, bool]:
-            found = self.system.solve(tensor[slab], strengths[slab])
-            keep(slab, found.turned)
-            return found.explained, found.squared_residual, found.steps, found.converged
-
-        slabs = run_parts(solve_slab, self.problem.slabs(), threads)
-        explained, squared_residual, steps, converged = zip(*slabs, strict=True)
-        return Solved(
-            explained=sum(explained),
-            residual=float(np.sqrt(sum(squared_residual) / max(squared_length, 1e-300))),
-            steps=max(steps),
-            converged=all(converged),
-        )
+        self.tags.turn(tensor, threads=self.problem.threads)
+        return solve_slabs(self.problem, self.system, tensor, self.tags.values**2, keep)
 
 
 def lower_bound_gap(solver: ExactSolver, tensor: FloatArray, half_gradient: FloatArray) -> float:

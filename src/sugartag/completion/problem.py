@@ -109,10 +109,11 @@ class CompletionProblem:
         apply_to_tags((affinity, affinity.T.tocsr()), tensor, made, threads=self.threads)
         return made
 
-    def slabs(self) -> tuple[slice, ...]:
-        """Return runs of tags whose slices fill about :data:`SLAB_BYTES`."""
+    def slabs(self, count: int | None = None) -> tuple[slice, ...]:
+        """Return runs of tags, or of so many components, that fill about :data:`SLAB_BYTES`."""
         n_tags, n_images, n_users = self.shape
-        return row_blocks(n_tags, max(1, SLAB_BYTES // (n_images * n_users * self.target.itemsize)))
+        rows = n_tags if count is None else count
+        return row_blocks(rows, max(1, SLAB_BYTES // (n_images * n_users * self.target.itemsize)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,14 +141,16 @@ class Completion:
     tensor: FloatArray | None
     """None where only its sums were asked for."""
     objectives: tuple[float, ...]
-    """The objective before the first step and after each one; for a direct solver, at the end."""
+    """The objective before the first step and after each one; for a direct solver, at the end, and
+    with a truncated basis of the tags what it is at most."""
     iterations: int
     converged: bool
     residual: float
-    """``‖MA - B‖ / ‖B‖`` for the unconstrained solver, nan for the others."""
+    """``‖MA - B‖ / ‖B‖`` for the unconstrained solver with all tag components, nan for the
+    others."""
     gap: float
-    """How far the objective may at most be above the constrained minimum, relative to it; nan
-    where the solver has no such bound."""
+    """How far the objective may at most be above the minimum that the solver looks for, relative
+    to it; nan where the solver has no such bound."""
     sums: AnchorSums | None = None
     """The tensor's sums, where they were asked for instead of it."""
 

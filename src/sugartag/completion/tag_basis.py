@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.csgraph import connected_components
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.linalg.modes import column_chunks, require_contiguous
 from sugartag.linalg.threads import run_parts
 
@@ -33,6 +33,8 @@ class TagBasis:
     """The eigenvalues of T, float64, at the places their components take in the tag mode."""
     parts: tuple[_Part, ...]
     """The connected parts of at least two tags."""
+    dtype: np.dtype[Any]
+    """Of the basis vectors."""
 
     @classmethod
     def of(cls, affinity: SparseRows, dtype: np.dtype[Any]) -> "TagBasis":
@@ -47,7 +49,17 @@ class TagBasis:
                 # Transposed, which T does not notice: LAPACK then works in it, without a copy.
                 values[tags], vectors = linalg.eigh(dense.T, overwrite_a=True, driver="evd")
                 parts.append(_Part(tags, vectors.astype(dtype)))
-        return cls(values, tuple(parts))
+        return cls(values, tuple(parts), dtype)
+
+    def vectors(self, chosen: BoolArray) -> FloatArray:
+        """Return some of the basis vectors, those at these places: tags x chosen ones."""
+        column = np.cumsum(chosen) - 1
+        found = np.zeros((len(self.values), int(column[-1]) + 1), dtype=self.dtype)
+        found[chosen, column[chosen]] = 1.0
+        for part in self.parts:
+            mine = chosen[part.tags]
+            found[np.ix_(part.tags, column[part.tags[mine]])] = part.vectors[:, mine]
+        return found
 
     def turn(self, tensor: FloatArray, *, threads: int = 1) -> None:
         """Turn the tag mode of a tensor into the basis, in place."""

@@ -146,17 +146,22 @@ def _completing(
     # Into the bases and, where more than sums are wanted, back; and so for the tags.
     turns = 1.0 if method.scoring == "assignment" else 2.0
     step = 2.0 * cells * (shape.a + shape.u)
+    turned, more = turns * shape.T, 0.0
+    if method.tag_components is not None and method.tag_components < shape.T:
+        # Taken out and, where more than sums are wanted, put back; and solved beside all tags.
+        turned = (turns + 1.0) * method.tag_components
+        more = method.tag_components / shape.T
     return Stage(
         "completing",
         threaded=Work(
-            product64=(CONJUGATE_STEPS + turns) * step + turns * 2.0 * cells * shape.T,
-            copied=CONJUGATE_STEPS * 20.0 * shape.number * cells,
+            product64=(1.0 + more) * (CONJUGATE_STEPS + turns) * step + 2.0 * cells * turned,
+            copied=(1.0 + more) * CONJUGATE_STEPS * 20.0 * shape.number * cells,
         )
         * solves,
         serial=Work(product64=10.0 * shape.T**3 + 20.0 * (shape.a**3 + shape.u**3)),
         # The exact solver works in its target.
         held=images
-        + (1.05 if method.solver == "exact" else 6.0) * shape.tensor
+        + (1.05 + more if method.solver == "exact" else 6.0) * shape.tensor
         + 8.0 * shape.T**2 * 4.0,
     )
 

@@ -4,43 +4,19 @@ The stages are the packages of sugartag: anchor units, links and affinities, com
 assignment. docs/method.md lists which equation is where, and each repair the paper needs to run.
 """
 
-import logging
-import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 
-from sugartag._typing import BoolArray, SparseRows
-from sugartag.anchors import AnchorLayout, AnchorUnits, choose_units
-from sugartag.anchors.clusters import sampled_features
-from sugartag.anchors.owners import owner_profiles
 from sugartag.assignment.assign import Assignment, UserNeighbours
 from sugartag.collection.model import Collection
-from sugartag.completion import (
-    Completion,
-    CompletionProblem,
-    Penalties,
-    complete_exactly,
-    complete_multiplicatively,
-    complete_nonnegatively,
-    positive_start,
-)
-from sugartag.completion.project import anchor_tags, project_images
+from sugartag.completion import Completion
 from sugartag.engine.base import Engine
-from sugartag.features.normalise import visual_rows
-from sugartag.graph.collection_affinity import collection_affinity
-from sugartag.graph.gram import LinkGrams, link_sums
-from sugartag.graph.image_links import ImageLinker, self_tuned_bandwidth
-from sugartag.graph.user_links import user_links
-from sugartag.linalg.modes import apply_to_tags
 from sugartag.methods.settings import require
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
+from sugartag.methods.sugar_tc_stages import AnchorGraph, build_graph, build_problem, complete
 
-logger = logging.getLogger(__name__)
-
-BANDWIDTH_SAMPLE = 5_000
 IMAGES_PER_UNIT = 100
 """Images that each anchor unit stands for at least, unless the settings say how many there are;
 477 in the paper."""
@@ -96,6 +72,9 @@ class SugarTC:
     """λ₂; 0.05 in the paper."""
     solver: Literal["multiplicative", "exact", "nonnegative"] = "multiplicative"
     """How the tensor is completed; "exact" is far faster and goes with scoring=reconstruction."""
+    tag_components: int | None = None
+    """Eigenvectors of the tag affinity that the solver "exact" keeps, the others being taken for
+    alike; None keeps all. The model says what that may cost at most, as its gap."""
     max_iterations: int = 500
     """Updates at most; the paper needed about 450."""
     tolerance: float = 1e-5
@@ -121,6 +100,14 @@ class SugarTC:
         require(
             self.units_per_cluster is None or self.units_per_cluster >= 1,
             "sugar-tc setting units_per_cluster must be at least 1, or none",
+        )
+        require(
+            self.tag_components is None or self.tag_components >= 1,
+            "sugar-tc setting tag_components must be at least 1, or none",
+        )
+        require(
+            self.tag_components is None or self.solver == "exact",
+            f"sugar-tc setting tag_components is for solver=exact, not {self.solver}",
         )
         weights = ("prior_weight", "image_smoothness", "user_smoothness", "link_cutoff")
         for name in (*weights, "cooccurrence_weight", "taxonomy_weight"):
@@ -152,164 +139,6 @@ class SugarTC:
         problem, prior = build_problem(self, collection, graph, engine=engine)
         completion = complete(self, problem, prior, rng=rng)
         return _fitted(self, graph, completion)
-
-
-@dataclass(frozen=True, eq=False)
-class AnchorGraph:
-    """The social anchor-unit graph Ω: anchors, and how everything is linked to them."""
-
-    units: AnchorUnits
-    linker: ImageLinker
-    user_links: SparseRows
-    """Owners x anchor users, with an empty last row for unknown owners."""
-    tag_affinity: SparseRows
-
-
-def build_graph(
-    settings: SugarTC, collection: Collection, *, engine: Engine, rng: np.random.Generator
-) -> AnchorGraph:
-    """Choose the anchor units and set up all links (eqs. 1, 2 and 5)."""
-    began = time.perf_counter()
-    profiles = owner_profiles(collection, engine=engine)
-    layout = AnchorLayout(
-        image_clusters=settings.image_clusters,
-        user_clusters=settings.user_clusters,
-        units_per_cluster=settings.units_at_each_centre(collection.n_images),
-        reading=settings.anchor_reading,
-        max_units=settings.max_units,
-        unit_features=settings.unit_features,
-    )
-    units = choose_units(collection, profiles, layout, engine=engine, rng=rng)
-    logger.info(
-        "anchor units: %d images, %d users, %.1f s",
-        len(units.image),
-        len(units.user),
-        time.perf_counter() - began,
-    )
-    links = user_links(
-        collection.groups,
-        profiles,
-        units.user,
-        max_profile_links=settings.links_per_user,
-        strict=settings.strict,
-    )
-    return AnchorGraph(
-        units=units,
-        linker=_linker(settings, collection, units, rng=rng),
-        user_links=sparse.csr_array(
-            sparse.vstack([links, sparse.csr_array((1, len(units.user)))], format="csr")
-        ),
-        tag_affinity=collection_affinity(
-            collection,
-            cooccurrence_weight=settings.cooccurrence_weight,
-            taxonomy_weight=settings.taxonomy_weight,
-            links_per_tag=settings.links_per_tag,
-            engine=engine,
-        ),
-    )
-
-
-def _linker(
-    settings: SugarTC, collection: Collection, units: AnchorUnits, *, rng: np.random.Generator
-) -> ImageLinker:
-    anchors = visual_rows(collection.features_at(units.image), settings.unit_features)
-    bandwidth = settings.bandwidth
-    if bandwidth is None:
-        sample = sampled_features(
-            collection, BANDWIDTH_SAMPLE, unit_features=settings.unit_features, rng=rng
-        )
-        bandwidth = self_tuned_bandwidth(sample, anchors, settings.neighbours)
-    return ImageLinker(anchors, bandwidth, settings.link_cutoff, settings.links_per_image)
-
-
-def build_problem(
-    settings: SugarTC, collection: Collection, graph: AnchorGraph, *, engine: Engine
-) -> tuple[CompletionProblem, SparseRows]:
-    """Sum up all images into the completion problem; also return A₀, tags x units flattened."""
-    began = time.perf_counter()
-    units, kind = graph.units, np.dtype(settings.precision).type
-    projection = project_images(
-        collection,
-        graph.linker,
-        graph.user_links,
-        unit_features=settings.unit_features,
-        left_out=_left_out(settings, collection, units),
-        engine=engine,
-        dtype=kind,
-    )
-    prior = anchor_tags(collection, units.image, units.user_of_image, n_users=len(units.user))
-    target = projection.posts
-    mixing = graph.tag_affinity.T.tocsr().astype(kind)
-    apply_to_tags((mixing,), target, target, threads=engine.threads)
-    flat = target.reshape(len(target), -1)
-    tag, column = prior.coords
-    flat[tag, column] += kind(settings.prior_weight)
-    problem = CompletionProblem(
-        target=target,
-        constant=projection.n_given + settings.prior_weight * prior.nnz,
-        tag_affinity=graph.tag_affinity,
-        images=LinkGrams.of(projection.image_sums),
-        users=LinkGrams.of(link_sums(_linking_users(settings, graph))),
-        penalties=Penalties(
-            settings.prior_weight,
-            settings.ridge,
-            settings.image_smoothness,
-            settings.user_smoothness,
-        ),
-        threads=engine.threads,
-    )
-    logger.info("projected %s in %.1f s", target.shape, time.perf_counter() - began)
-    return problem, sparse.csr_array(prior)
-
-
-def _left_out(settings: SugarTC, collection: Collection, units: AnchorUnits) -> BoolArray:
-    """Tell which images are no rows of D: the anchors and, if strict, their owners' others."""
-    left_out = np.zeros(collection.n_images, dtype=bool)
-    left_out[units.image] = True
-    return left_out | np.isin(collection.owner, units.user) if settings.strict else left_out
-
-
-def _linking_users(settings: SugarTC, graph: AnchorGraph) -> SparseRows:
-    if not settings.strict:
-        return graph.user_links
-    others = np.ones(graph.user_links.shape[0], dtype=bool)
-    others[graph.units.user] = False
-    return graph.user_links[np.flatnonzero(others)]
-
-
-def complete(
-    settings: SugarTC, problem: CompletionProblem, prior: SparseRows, *, rng: np.random.Generator
-) -> Completion:
-    """Run the solver the settings name; the exact one takes the problem's target for it.
-
-    The exact solver makes only the tensor's sums where scoring by assignment needs no more.
-    """
-    began = time.perf_counter()
-    if settings.solver == "exact":
-        done = complete_exactly(problem, consume=True, sums_only=settings.scoring == "assignment")
-    elif settings.solver == "nonnegative":
-        done = complete_nonnegatively(
-            problem,
-            max_iterations=settings.max_iterations,
-            gap_tolerance=settings.gap_tolerance,
-        )
-    else:
-        start = positive_start(prior, problem.shape, rng=rng, dtype=problem.target.dtype.type)
-        done = complete_multiplicatively(
-            problem,
-            start,
-            max_iterations=settings.max_iterations,
-            tolerance=settings.tolerance,
-            consume=True,
-        )
-    logger.info(
-        "%s solver: objective %.6g after %d steps, %.1f s",
-        settings.solver,
-        done.objectives[-1],
-        done.iterations,
-        time.perf_counter() - began,
-    )
-    return done
 
 
 def _fitted(settings: SugarTC, graph: AnchorGraph, completion: Completion) -> FittedSugarTC:
