@@ -1,8 +1,10 @@
 """Where a chance becomes a verdict: for each tag, so that what is said is mostly right.
 
 A threshold is the most generous one beyond which the chances have the mean aimed at: if chances
-are right, that is the share of right verdicts. Tags of which little is seen keep to what all tags
-together need, and of those that hardly anybody uses nothing is said.
+are right, that is the share of right verdicts. Chances of additions can be too sure, all of them
+alike, since how much people leave out is hard to tell; so what is added is to be wrong little more
+often than what is surest of all. Tags of which little is seen keep to what all tags together need,
+and of those that hardly anybody uses nothing is said.
 """
 
 from dataclasses import dataclass
@@ -11,14 +13,17 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
-ADD_AIM, DOUBT_AIM = 0.92, 0.85
-"""Mean chances of being right that are aimed at, for 80 % and more to be right: chances can be too
-sure, those of additions most, since how much people leave out is hard to tell."""
+DOUBT_AIM = 0.85
+"""The mean chance of being right that doubts aim at, for 80 % and more to be right."""
+TIMES_AS_WRONG, SUREST = 1.5, 20
+"""Additions may be wrong so many times as often as the surest ones, so many of them."""
+ADD_AIMS = (0.8, 0.95)
+"""Between these is the mean chance that additions aim at."""
 FEWEST_USES = 5
 """Of tags with fewer uses nothing is said."""
 POOLED = 20.0
 """Verdicts of all tags that a tag's own are averaged with."""
-LEAST, MOST = 0.5, 0.95
+LEAST, MOST = 0.5, 0.98
 """No tag is added below the least chance, and none needs more than the most."""
 DIGITS = 4
 """Chances are told to so many digits, and thresholds kept to as many."""
@@ -44,7 +49,7 @@ class TagThresholds:
         ``uses`` says how many images have each tag.
         """
         rare = uses < FEWEST_USES
-        add = _generous(*added, ADD_AIM, len(uses))
+        add = _generous(*added, aim_of_additions(added[1]), len(uses))
         doubt = 1.0 - _generous(given[0], 1.0 - given[1], DOUBT_AIM, len(uses))
         return cls(
             np.round(np.where(rare, NEVER_ADDED, add), DIGITS),
@@ -55,6 +60,13 @@ class TagThresholds:
     def same(cls, add: float, doubt: float, n_tags: int) -> "TagThresholds":
         """Return the same thresholds for all tags."""
         return cls(np.full(n_tags, add), np.full(n_tags, doubt))
+
+
+def aim_of_additions(chance: FloatArray) -> float:
+    """Return the mean chance to aim at, from the chances of all that could be added."""
+    surest = np.sort(chance)[-SUREST:].astype(np.float64)
+    wrong = 1.0 - float(surest.mean()) if len(surest) else 1.0
+    return float(np.clip(1.0 - TIMES_AS_WRONG * wrong, *ADD_AIMS))
 
 
 def _generous(tag: IntArray, chance: FloatArray, aim: float, n_tags: int) -> FloatArray:
