@@ -33,6 +33,7 @@ STAGES = {
             "find_look_alikes": "look-alikes",
             "learn_manners": "judging",
             "SugarPlus.solved": "solving",
+            "with_sight": "seeing",
             "SugarPlus.fit": "learning",
         }
     },

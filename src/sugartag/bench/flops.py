@@ -12,6 +12,9 @@ from sugartag.methods.base import Fitted, Method
 from sugartag.methods.linear_probe import FittedLinearProbe
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
+from sugartag.methods.sugar_plus.seeing import STEPS as SIGHT_STEPS
+from sugartag.methods.sugar_plus.seeing import blocks_looked_at
+from sugartag.methods.sugar_plus.sight import FOLDS
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
 from sugartag.methods.tag_vote import FittedTagVote
 
@@ -34,15 +37,21 @@ def fit_flops(method: Method, fitted: Fitted, collection: Collection) -> dict[st
     solving = 2.0 * (columns**3 + 2.0 * columns**2 * rare)
     # Of every image d P d', d being its dense columns; and these at its given tags.
     judging_given = n * r * r + 2.0 * given * r
-    return {
+    found = {
         # Once to fit, once to score.
         "likeness": 2.0 * (2.0 * n * collection.n_features * len(evidence.anchors)),
         "short descriptions": 2.0 * n * _describing(fitted),
         "gram": rounds * gram,
         "solving": rounds * solving,
         "judging given tags": rounds * judging_given,
-        "scoring": n * (_judging(fitted, collection)),
+        "scoring": n * (_judging(fitted, collection) + _seeing(fitted)),
     }
+    if fitted.sight is not None:
+        looked_at = float(sum(block.stop - block.start for block in blocks_looked_at(collection)))
+        inputs = fitted.sight.weights.shape[1]
+        learning = (FOLDS - 1.0) * 2.0 * SIGHT_STEPS * 2.0 * looked_at * inputs * tags
+        found["sight"] = learning + looked_at * _judging(fitted, collection)
+    return found
 
 
 def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:
@@ -51,7 +60,8 @@ def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:
     mean_given = _given(collection) / collection.n_images
     if isinstance(fitted, FittedSugarPlus):
         anchors = len(fitted.evidence.anchors)
-        return 2.0 * d * anchors + _describing(fitted) + _judging(fitted, collection)
+        looks = 2.0 * d * anchors + _describing(fitted)
+        return looks + _judging(fitted, collection) + _seeing(fitted)
     if isinstance(fitted, FittedSugarTC):
         # Distances to the anchors; then the neighbours' rows, by image and by user.
         return 2.0 * d * len(fitted.anchor_image) + 4.0 * fitted.assignment.n_neighbours * tags
@@ -81,6 +91,13 @@ def _judging(fitted: FittedSugarPlus, collection: Collection) -> float:
 def _describing(fitted: FittedSugarPlus) -> float:
     """Return what the short description of an image needs that look-alikes are found by."""
     return 2.0 * float(fitted.look_alikes.directions.size)
+
+
+def _seeing(fitted: FittedSugarPlus) -> float:
+    """Return what sight needs of an image: its directions, and these through the weights."""
+    if fitted.sight is None:
+        return 0.0
+    return 2.0 * float(fitted.sight.directions.axes.size + fitted.sight.weights[0].size)
 
 
 def _owners_of_several(collection: Collection) -> int:

@@ -24,6 +24,7 @@ TITLES: dict[PartKind, str] = {
     "own tag": "own tags",
     "title word": "title",
     "anchor": "looks",
+    "sight": "the image as a whole",
     "groups": "owner's groups",
     "interest": "owner's interests",
     "look-alike": "owner's look-alikes",

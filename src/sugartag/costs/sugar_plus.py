@@ -12,6 +12,7 @@ from sugartag.costs.sugar_plus_judging import (
     block_features,
     judging_stage,
     learning_stage,
+    seeing_stage,
 )
 from sugartag.costs.sugar_plus_room import (
     Grown,
@@ -61,6 +62,7 @@ from sugartag.methods.sugar_plus.held_out import (
     ROWS_AT_ONCE,
 )
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
+from sugartag.methods.sugar_plus.sight import FOLDS as SIGHT_FOLDS
 
 K_MEANS_ROUNDS = 12
 """Of the search for anchors, about."""
@@ -84,6 +86,7 @@ def fit_stages(method: SugarPlus, size: Size, rows: int, *, apart: bool = False)
         _solving(size, shape, room, rounds),
         judging_stage(size, shape, room, rounds, apart=apart),
         learning_stage(size, shape, room, rounds),
+        seeing_stage(size, shape, room),
     ]
     freed = FREED * choosing.held
     return [
@@ -102,7 +105,8 @@ def disk(method: SugarPlus, size: Size) -> float:
     owners = size.owners * (32.0 + 4.0 * shape.S)
     anchors = 4.0 * shape.A * size.features
     fitted = Room.of(method, size, shape).fitted.whole
-    return shape.sums + shape.ridge + fitted + images + owners + anchors
+    sight = 4.0 * shape.V * (SIGHT_FOLDS * shape.T + size.features) if shape.L else 0.0
+    return shape.sums + shape.ridge + fitted + images + owners + anchors + sight
 
 
 def _evidence(size: Size, shape: Shape) -> Stage:

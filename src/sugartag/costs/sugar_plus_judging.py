@@ -19,10 +19,12 @@ from sugartag.costs.sugar_plus_work import (
     features_work,
     given_work,
     kept_work,
+    learning_sight_work,
     owners_through,
     owners_work,
     reading_work,
     scoring_work,
+    sight_work,
     slips_work,
     through_work,
     word_work,
@@ -38,6 +40,8 @@ from sugartag.methods.sugar_plus.likeness import IMAGES_AT_ONCE as COMPARED_AT_O
 SAMPLE_HELD, BELIEF_HELD, LAST_HELD = 13.0, 32.0, 52.0
 """Bytes of each cell of the sample that beliefs are learned from: what is kept of it, and what
 comes on top while a belief is learned from content, and while the last and the threshold are."""
+SIGHT_HELD = 30.0
+"""The same while it is tried how much sight counts."""
 SAMPLE_BYTES = 28.0
 """Of each cell of a block of the sample, while what look-alikes say is added to the rest."""
 HABIT_WRITTEN, WEIGHT_WRITTEN = 5_000.0, 100.0
@@ -141,6 +145,29 @@ def learning_stage(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
         block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
         shared=held + (room.fitted + room.trusted).whole,
         kept=cells * (SAMPLE_HELD * rounds + 4.0),
+    )
+
+
+def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
+    """Learn what images look like from the chances of all tags of those looked at."""
+    there = room.fitted + room.trusted + room.thought + room.dense + room.spare
+    if not shape.L:
+        return stage_with("seeing", there, held=0.0)
+    few = min(shape.step, ROWS_PER_BLOCK)
+    held, block = _held_to_score(size, shape), float(ROWS_PER_BLOCK)
+    sampled = sampled_cells(shape)
+    return stage_with(
+        "seeing",
+        there,
+        passes=scoring_work(size, shape, shape.L, few, made=1.0),
+        threaded=learning_sight_work(size, shape) + sight_work(size, shape, sampled / shape.T),
+        held=held
+        # The chances, and those that one regression learns from; their features and directions.
+        + 4.0 * shape.L * (1.7 * shape.T + 4.0 * size.features + 2.0 * shape.V)
+        + (SAMPLE_HELD + SIGHT_HELD) * sampled,
+        block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
+        shared=held + (room.fitted + room.trusted).whole,
+        kept=4.0 * shape.L * shape.T,
     )
 
 

@@ -13,6 +13,8 @@ from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
 from sugartag.methods.sugar_plus.normal import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.ridge import ROWS_AT_ONCE
+from sugartag.methods.sugar_plus.seeing import MOST_DIRECTIONS, wanted_blocks
+from sugartag.methods.sugar_plus.seeing import ROWS_PER_BLOCK as LOOKED_AT_ONCE
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
 
 HELD_PER_IMAGE = 16.0
@@ -40,6 +42,10 @@ class Shape:
     k: float
     rows: float
     """Images of a block."""
+    L: float
+    """Images that are looked at to learn sight; 0 where it is not learned."""
+    V: float
+    """Directions that sight goes by."""
 
     @classmethod
     def of(cls, method: SugarPlus, size: Size, rows: int) -> "Shape":
@@ -58,6 +64,8 @@ class Shape:
             S=min(method.tastes, size.tags) if size.memberships else 0,
             k=size.tags_each * kept + (size.words_each if words else 0.0),
             rows=min(rows, size.images),
+            L=_looked_at(method, size),
+            V=min(size.features, MOST_DIRECTIONS),
         )
 
     @property
@@ -120,6 +128,13 @@ def held_of_rows(size: Size, shape: Shape) -> float:
     """Return the bytes in memory for images and owners all the time, whoever does the work."""
     # Of each owner: tastes, images, where those begin.
     return HELD_PER_IMAGE * shape.n + size.owners * (4.0 * shape.S + 16.0)
+
+
+def _looked_at(method: SugarPlus, size: Size) -> float:
+    if not (method.sight and size.features):
+        return 0.0
+    blocks = wanted_blocks(size.tags, math.ceil(size.images / LOOKED_AT_ONCE))
+    return float(min(blocks * LOOKED_AT_ONCE, size.images))
 
 
 def sampled_cells(shape: Shape) -> float:

@@ -16,6 +16,8 @@ from sugartag.costs.sugar_plus_shape import (
 from sugartag.costs.work import Work
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
+from sugartag.methods.sugar_plus.seeing import STEPS, STRENGTHS, TRIED_CELLS
+from sugartag.methods.sugar_plus.sight import FOLDS
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
 
 JUDGED_BYTES = 20.0
@@ -44,6 +46,12 @@ ARRANGED_BYTES = 300.0
 MATE_COST, LINK_COST = 60.0, 15.0
 """Multiply-adds that look-alikes are as long as beside their looks: each pair of images, and each
 tag of the other image."""
+SIGHT_BYTES = 30.0
+"""That adding what an image looks like to what is said of a tag is as long as writing."""
+STEP_BYTES = 120.0
+"""The same for a step of its regression: four exponentials."""
+DEVIANCE_BYTES = 150.0
+"""The same for how well a belief explains a cell of the sample."""
 STEP_CALLS = 2_000.0
 """Small steps that judging some images takes, however few they are."""
 
@@ -124,8 +132,30 @@ def scoring_work(size: Size, shape: Shape, n: float, at_once: float, made: float
     return (
         through_work(size, shape, n, at_once, made)
         + alike_work(size, n, at_once)
+        + sight_work(size, shape, n)
         + Work(copied=SCORED_BYTES * n * shape.T + habits)
     )
+
+
+def sight_work(size: Size, shape: Shape, n: float) -> Work:
+    """Return what sight takes of so many images, where there is any."""
+    if not shape.L:
+        return Work()
+    return Work(
+        product32=2.0 * n * shape.V * (size.features + shape.T),
+        copied=n * (16.0 * size.features + SIGHT_BYTES * shape.T),
+    )
+
+
+def learning_sight_work(size: Size, shape: Shape) -> Work:
+    """Return what it takes to learn it: regressions, and a belief for every strength and after."""
+    cells, sampled = (FOLDS - 1.0) * shape.L * shape.T, sampled_cells(shape)
+    tried = len(STRENGTHS) * min(float(TRIED_CELLS), sampled)
+    return Work(
+        product32=cells * STEPS * 4.0 * shape.V + 2.0 * shape.L * size.features**2,
+        product64=10.0 * size.features**3,
+        copied=cells * STEPS * STEP_BYTES + 40.0 * shape.L * (size.features + shape.T),
+    ) + Work(copied=tried * (BELIEF_BYTES + DEVIANCE_BYTES) + 2.0 * BELIEF_BYTES * sampled)
 
 
 class ColumnsWork(NamedTuple):

@@ -39,7 +39,7 @@ class Fitted(Protocol):
 
 
 PartKind: TypeAlias = Literal[
-    "own tag", "title word", "anchor", "groups", "itself", "interest", "look-alike"
+    "own tag", "title word", "anchor", "sight", "groups", "itself", "interest", "look-alike"
 ]
 
 

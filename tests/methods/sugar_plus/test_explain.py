@@ -43,6 +43,8 @@ def explainer_of(fitted: FittedSugarPlus) -> Explainer:
         fitted.interest_weight,
         fitted.manners,
         fitted.whole,
+        fitted.sight,
+        fitted.alone,
     )
 
 
@@ -56,7 +58,9 @@ def evidence_of(fitted: FittedSugarPlus, rows: Rows) -> np.ndarray:
     """Return images x tags: what probabilities are made from."""
     content = fitted.ridge.judge(rows, fitted.believed)
     alike = fitted.look_alikes.judge(rows, fitted.evidence).excess
-    return content.excess + fitted.interest_weight * content.interest + fitted.alike_weight * alike
+    others = fitted.interest_weight * content.interest + fitted.alike_weight * alike
+    seen = np.zeros_like(alike) if fitted.sight is None else fitted.sight.said(rows)
+    return content.excess + others + seen
 
 
 def kind(explanations: Explanations, name: str) -> Kind:

@@ -124,6 +124,26 @@ def learned_belief(
     return Belief(low, step, belongs.astype(np.float32), recall, slips.astype(np.float32))
 
 
+def deviance(
+    belief: Belief,
+    evidence: FloatArray,
+    given: BoolArray,
+    honest: FloatArray,
+    *,
+    threads: int = 1,
+) -> float:
+    """Return how badly a belief explains which tags are given, habits aside; for each use."""
+
+    def of_rows(some: slice) -> float:
+        chance = np.clip(belief.chance(evidence[some], belief.slips), LEAST, 1.0 - LEAST)
+        uses = np.where(given[some], honest[some], 0.0)
+        losses = uses * np.log(chance) + (1.0 - uses) * np.log1p(-chance)
+        return -float(losses.sum(dtype=np.float64))
+
+    parts = run_parts(of_rows, row_blocks(len(evidence), ROWS_AT_ONCE), threads)
+    return sum(parts) / max(int(np.count_nonzero(given)), 1)
+
+
 def belief_curve(
     evidence: FloatArray,
     given: BoolArray,

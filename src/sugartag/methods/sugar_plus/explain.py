@@ -1,9 +1,10 @@
 """What the evidence for a tag consists of.
 
 Evidence is a sum, so it can be taken apart exactly: what each of the image's own tags and title
-words adds, each anchor, the taste of the groups, each look-alike of the owner and the owner's
-interest. Columns are centred; all the tags and words that the image does not have are one part.
-An image that was fitted is judged as if it had not been, and what that changes is a part as well.
+words adds, each anchor, the image as a whole, the taste of the groups, each look-alike of the owner
+and the owner's interest. Columns are centred; all the tags and words that the image does not have
+are one part. An image that was fitted is judged as if it had not been, and what that changes is a
+part as well.
 """
 
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from sugartag.methods.sugar_plus.likeness import likeness
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.ridge import Content, Ridge
+from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_plus.votes import OwnersImages, Uses, votes_on
 
 NEAREST = 16
@@ -73,6 +75,9 @@ class Explainer:
     interest_weight: float
     manners: Manners
     whole: Belief
+    sight: Sight | None
+    alone: Belief
+    """Of what is known of an image itself."""
 
     @property
     def evidence(self) -> Evidence:
@@ -101,12 +106,13 @@ class Explainer:
             *self._of_content(cells, content, seen, catalogue),
             whole_kind("interest", self.interest_weight * cells.at(content.interest)),
             self._of_look_alikes(cells, catalogue),
+            whole_kind("sight", self._of_sight(cells)),
         )
         evidence = np.sum([kind.net for kind in kinds], axis=0)
         # Where the owner is not known, there is only content.
         alone = rows.owner[cells.row] >= len(self.ridge.owners)
         by_content, by_all = (
-            meaning(belief, evidence, cells) for belief in (self.manners.alone, self.whole)
+            meaning(belief, evidence, cells) for belief in (self.alone, self.whole)
         )
         prior, recall, slip = (
             np.where(alone, *pair) for pair in zip(by_content, by_all, strict=True)
@@ -177,6 +183,10 @@ class Explainer:
         """Return what the groups say."""
         weights = self._dense_weights[cells.tag, len(self.evidence.anchors) :]
         return whole_kind("groups", np.einsum("ij,ij->i", tastes[cells.row], weights))
+
+    def _of_sight(self, cells: Cells) -> FloatArray:
+        """Return what the image looks like as a whole."""
+        return np.zeros(len(cells)) if self.sight is None else cells.at(self.sight.said(cells.rows))
 
     def _of_look_alikes(self, cells: Cells, catalogue: Catalogue) -> Kind:
         """Return what the owner's other images say: one by one the strongest that have the tag."""

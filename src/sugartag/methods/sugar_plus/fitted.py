@@ -26,6 +26,7 @@ from sugartag.methods.sugar_plus.learning import steps
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.manners import Manners, Stamps
 from sugartag.methods.sugar_plus.ridge import Ridge
+from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_plus.through import Through
 
 
@@ -49,11 +50,20 @@ class FittedSugarPlus:
     """The probability from which suggesting a tag raises the F that is expected."""
     decided: SparseRows
     """Images fitted x tags: 1 where somebody said that the tag is right, -1 where wrong; int8."""
+    sight: Sight | None = None
+    """What images look like as a whole, where that was learned."""
+    of_strangers: Belief | None = None
+    """Of content and sight; where there is no sight, of content alone, as manners have it."""
 
     @property
     def evidence(self) -> Evidence:
         """What images are described by."""
         return self.ridge.evidence
+
+    @property
+    def alone(self) -> Belief:
+        """Of what is known of an image itself."""
+        return self.manners.alone if self.of_strangers is None else self.of_strangers
 
     @property
     def floor(self) -> float:
@@ -107,6 +117,8 @@ class FittedSugarPlus:
             self.interest_weight,
             self.manners,
             self.whole,
+            self.sight,
+            self.alone,
         )
 
     def corrected(self, rows: Rows) -> Rows:
@@ -128,12 +140,16 @@ class FittedSugarPlus:
         through = Through(self.ridge, now, self.believed)
         alike = self.look_alikes.judge(now, self.evidence).times(self.alike_weight)
         at_given = through.with_others(alike, self.interest_weight, rows.tags, out)
+        if self.sight is not None:
+            self.sight.add_to(out, rows)
         _believe(self.whole, out, self.manners.stamps(rows, at_given, through.seen))
 
     def _by_strangers(self, rows: Rows, out: FloatArray) -> None:
         through = Through(self.ridge, self.corrected(rows), self.believed)
         out[:], _ = through.content()
-        _believe(self.manners.alone, out, self.manners.usual_stamps(rows))
+        if self.sight is not None:
+            self.sight.add_to(out, rows)
+        _believe(self.alone, out, self.manners.usual_stamps(rows))
 
 
 @contextmanager

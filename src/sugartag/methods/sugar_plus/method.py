@@ -13,9 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine
+from sugartag.engine.base import Engine
 from sugartag.engine.heap import give_back_freed_memory
 from sugartag.methods.settings import require, require_not_negative, require_positive
 from sugartag.methods.sugar_plus.belief import learned_belief
@@ -36,6 +35,7 @@ from sugartag.methods.sugar_plus.learning import (
 )
 from sugartag.methods.sugar_plus.remembered import find_look_alikes
 from sugartag.methods.sugar_plus.ridge import Ridge
+from sugartag.methods.sugar_plus.seeing import score_images, with_sight
 from sugartag.methods.sugar_plus.sums import Sums, add_up
 
 logger = logging.getLogger(__name__)
@@ -72,6 +72,9 @@ class SugarPlus:
     """Width within which two images of one owner look alike, in median distances."""
     interests: bool = True
     """Use what the content of an owner's other images says."""
+    sight: bool = True
+    """Learn from the chances of tags what images look like as a whole, in collections that are not
+    too large for it."""
     trust_rounds: int = 1
     """How often the regression is repeated with given tags counted as far as they are believed."""
     unit_features: bool = True
@@ -142,7 +145,9 @@ class SugarPlus:
             0.0,
             nothing_decided(trusted.shape),
         )
-        scores = list(engine.map(score_sample, sample_blocks(collection), collection, found))
+        if self.sight:
+            found = with_sight(found, collection, sample, honest, engine=engine)
+        scores = list(engine.map(score_images, sample_blocks(collection), collection, found))
         found = replace(found, threshold=best_threshold(np.concatenate(scores)))
         clock.tell("look-alikes %.2f, interests %.2f, floor %.2f", alike, interest, found.floor)
         return found
@@ -167,11 +172,6 @@ class SugarPlus:
         """Solve the regression with the ridges chosen."""
         penalty = penalties(evidence, evidence.n_sparse, choice.tag_ridge, choice.anchor_ridge)
         return Ridge.solved(sums, evidence, penalty, self.owner_variance, threads=threads)
-
-
-def score_sample(block: Block, collection: Collection, fitted: FittedSugarPlus) -> FloatArray:
-    """Return the probabilities of the images of a block."""
-    return fitted.scores(collection.rows(block))
 
 
 class _Clock:

@@ -1,0 +1,213 @@
+"""Sight: what is added, by whom an image is judged, and where it is learned at all."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from methods.sugar_plus.literal import all_rows
+from planted import as_new, without_features
+from sugartag.collection.synthetic import World
+from sugartag.engine import LocalEngine
+from sugartag.evaluation.protocol import evaluate, truth_task
+from sugartag.methods.registry import make_method
+from sugartag.methods.sugar_plus import seeing
+from sugartag.methods.sugar_plus.belief import deviance, learned_belief
+from sugartag.methods.sugar_plus.seeing import STRENGTH_SHARE, STRENGTHS, chosen_strength
+from sugartag.methods.sugar_plus.sight import FOLDS, NEVER, Directions, Sight, folds_of
+
+NOISY = World(
+    n_images=1_500, n_tags=120, n_owners=150, n_features=48, random_noise=2.0, habits_per_owner=2.0
+)
+
+
+def fit(collection, **settings):
+    method = make_method("sugar-plus", {"anchors": 100} | settings)
+    return method.fit(collection, engine=LocalEngine(), rng=np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return NOISY.generate(3)
+
+
+@pytest.fixture(scope="module")
+def fitted(collection):
+    return fit(collection)
+
+
+@pytest.fixture
+def drawn():
+    """Sight of three folds, five features and seven tags, drawn at random."""
+    rng = np.random.default_rng(1)
+    directions = Directions(
+        rng.normal(size=5).astype(np.float32), rng.normal(size=(5, 4)).astype(np.float32), True
+    )
+    weights = rng.normal(size=(FOLDS, 5, 7)).astype(np.float32)
+    return Sight(directions, weights, rng.random(7).astype(np.float32), 0.5, 1_500, 150)
+
+
+def literally(sight, rows, weights):
+    """What one image after the other looks like, by its own weights."""
+    length = np.linalg.norm(rows.features, axis=1, keepdims=True)
+    features = rows.features / np.where(length > 0, length, 1.0)
+    seen = (features - sight.directions.middle) @ sight.directions.axes
+    chances = expit(np.einsum("ij,ijk->ik", np.column_stack([seen, np.ones(len(seen))]), weights))
+    return sight.strength * (chances - sight.share)
+
+
+def with_five_features(rows):
+    return replace(rows, features=np.asarray(rows.features)[:, :5])
+
+
+def test_images_are_judged_by_the_regression_that_did_not_see_their_owner(drawn, collection):
+    rows = with_five_features(all_rows(collection))
+
+    found = drawn.said(rows)
+
+    by_fold = drawn.weights[rows.owner % FOLDS]
+    np.testing.assert_allclose(found, literally(drawn, rows, by_fold), atol=1e-5)
+
+
+def test_new_images_are_judged_by_the_mean_of_all(drawn, collection):
+    rows = as_new(with_five_features(all_rows(collection)), collection)
+
+    found = drawn.said(rows)
+
+    mean = np.broadcast_to(drawn.weights.mean(axis=0), (len(rows), *drawn.weights.shape[1:]))
+    np.testing.assert_allclose(found, literally(drawn, rows, mean), atol=1e-5)
+
+
+def test_images_of_nobody_are_in_folds_one_by_one():
+    owner, position = np.array([4, 4, 9, 9]), np.array([0, 1, 2, 3])
+
+    assert folds_of(owner, position, 9).tolist() == [1, 1, 2, 0]
+
+
+def test_of_a_tag_that_came_later_nothing_is_said(drawn, collection):
+    rows = with_five_features(all_rows(collection)).at(np.arange(20))
+
+    wider = drawn.for_tags(9)
+
+    np.testing.assert_array_equal(wider.said(rows)[:, :7], drawn.said(rows))
+    assert np.abs(wider.said(rows)[:, 7:]).max() < expit(float(NEVER)) * 2
+
+
+def test_no_image_has_a_say_about_itself(collection, fitted, monkeypatch):
+    """The regression that judges an owner's images is the same whatever their chances are."""
+    owner = int(collection.owner[0])
+    score = seeing.score_images
+
+    def learned(change):
+        def scored(block, *known):
+            found = score(block, *known)
+            found[collection.owner[block] == owner] = change
+            return found
+
+        monkeypatch.setattr(seeing, "score_images", scored)
+        return seeing.learned_sight(fitted, collection, engine=LocalEngine())
+
+    low, high = learned(0.0), learned(1.0)
+
+    fold = owner % FOLDS
+    np.testing.assert_array_equal(low.weights[fold], high.weights[fold])
+    assert not np.array_equal(low.weights[(fold + 1) % FOLDS], high.weights[(fold + 1) % FOLDS])
+
+
+def test_with_few_owners_images_are_in_folds_one_by_one(collection):
+    rows = all_rows(collection)
+    mine = fit(replace_owners(collection, np.zeros(len(rows), dtype=np.int64)))
+
+    assert mine.sight is None or mine.sight.n_owners == 0
+
+
+def replace_owners(collection, owner):
+    shards, at = [], 0
+    for shard in collection.shards:
+        n = len(shard.owner)
+        shards.append(replace(shard, owner=owner[at : at + n].astype(shard.owner.dtype)))
+        at += n
+    return replace(collection, shards=tuple(shards))
+
+
+def test_sight_finds_more_of_the_truth_in_a_noisy_world():
+    clear = replace(NOISY, n_images=2_500, n_owners=250, visual_difficulty=1.0, owner_style=0.2)
+    task = truth_task(clear.generate(4))
+
+    def measured(**settings):
+        method = make_method("sugar-plus", {"anchors": 100} | settings)
+        return evaluate(method, task, engine=LocalEngine(), rng=np.random.default_rng(0)).metrics
+
+    with_it, without = measured(), measured(sight=False)
+
+    assert with_it.map > without.map + 0.004
+    assert with_it.miap > without.miap + 0.004
+
+
+def test_it_is_not_learned_where_nobody_wants_it_or_nothing_is_to_be_seen(collection, fitted):
+    assert fitted.sight is not None
+    assert fitted.alone is fitted.of_strangers
+    blind = fit(collection, sight=False)
+    assert blind.sight is None
+    assert blind.alone is blind.manners.alone
+    assert fit(without_features(collection)).sight is None
+
+
+def test_nothing_is_seen_where_all_images_look_the_same(collection, fitted):
+    shards = tuple(
+        replace(shard, features=np.ones_like(shard.features)) for shard in collection.shards
+    )
+
+    found = seeing.learned_sight(fitted, replace(collection, shards=shards), engine=LocalEngine())
+
+    assert found is None
+
+
+def test_only_collections_are_looked_at_of_which_a_good_part_can_be(collection, monkeypatch):
+    blocks = collection.blocks(seeing.ROWS_PER_BLOCK)
+    cells = seeing.ROWS_PER_BLOCK * collection.n_tags
+
+    def looked_at(some):
+        monkeypatch.setattr(seeing, "CELLS", some * cells)
+        return seeing.blocks_looked_at(collection)
+
+    assert len(blocks) == 6
+    assert looked_at(6) == blocks
+    assert looked_at(100) == blocks
+    assert looked_at(2) == (blocks[0], blocks[-1])
+    assert looked_at(1) == ()
+
+
+def test_the_strength_is_half_of_what_explains_given_tags_best():
+    rng = np.random.default_rng(2)
+    said, seen = (rng.normal(size=(300, 40), scale=0.1).astype(np.float32) for _ in range(2))
+    given = rng.random((300, 40)) < expit(12.0 * (said + 1.0 * seen) - 2.0)
+    honest, slips = given.astype(np.float32), np.full(40, 0.01, dtype=np.float32)
+
+    found = chosen_strength(said, seen, given, honest, slips)
+
+    explained = {}
+    for strength in STRENGTHS:
+        both = (said + strength * seen).astype(np.float32)
+        belief = learned_belief(both, given, honest, slips)
+        explained[strength] = deviance(belief, both, given, honest)
+    assert found == STRENGTH_SHARE * min(explained, key=explained.get)
+    assert found == STRENGTH_SHARE * 1.0
+    noise = rng.normal(size=said.shape, scale=0.1).astype(np.float32)
+    given = rng.random((300, 40)) < expit(12.0 * said - 2.0)
+    assert chosen_strength(said, noise, given, given.astype(np.float32), slips) == 0.0
+
+
+def test_how_badly_a_belief_explains_uses_is_the_likelihood_of_all_cells():
+    rng = np.random.default_rng(3)
+    evidence = rng.normal(size=(70, 9), scale=0.2).astype(np.float32)
+    given = rng.random((70, 9)) < 0.3
+    honest = np.where(given, rng.random((70, 9)), 0.0).astype(np.float32)
+    belief = learned_belief(evidence, given, honest, np.full(9, 0.02, dtype=np.float32))
+
+    found = deviance(belief, evidence, given, honest, threads=2)
+
+    chance = belief.chance(evidence.copy(), belief.slips).astype(float)
+    each = honest * np.log(chance) + (1 - honest) * np.log(1 - chance)
+    assert found == pytest.approx(-each.sum() / given.sum(), rel=1e-5)
