@@ -99,6 +99,8 @@ def _alternatives(plan: Plan) -> Iterator[tuple[str, Plan]]:
             predictors //= 2
         if method.history:
             yield "--set history=0", _with(plan, history=0)
+        if method.sight and plan.size.features:
+            yield "--set sight=false", _with(plan, sight=False)
         half = method.anchors // 2
         if half >= FEWEST_PREDICTORS and plan.size.features:
             yield f"--set anchors={half}", _with(plan, anchors=half)
