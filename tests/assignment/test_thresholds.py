@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sugartag.assignment.thresholds import (
-    ADD_AIMS,
+    ADD_AIM,
     DOUBT_AIM,
     FEWEST_USES,
     LEAST,
@@ -12,10 +12,7 @@ from sugartag.assignment.thresholds import (
     NEVER_ADDED,
     NEVER_DOUBTED,
     POOLED,
-    SUREST,
-    TIMES_AS_WRONG,
     TagThresholds,
-    aim_of_additions,
 )
 
 OFTEN = 10_000
@@ -39,12 +36,11 @@ def test_a_threshold_is_the_lowest_from_which_the_mean_chance_is_the_one_aimed_a
 
     found = learned(tag, chance, [OFTEN] * 3)
 
-    aim = aim_of_additions(chance)
-    everybody = literal(chance, aim)
+    everybody = literal(chance, ADD_AIM)
     for number in range(3):
         mine = chance[tag == number]
         seen = np.count_nonzero(mine >= LEAST)
-        expected = (seen * literal(mine, aim) + POOLED * everybody) / (seen + POOLED)
+        expected = (seen * literal(mine, ADD_AIM) + POOLED * everybody) / (seen + POOLED)
         assert found.add[number] == pytest.approx(np.clip(expected, LEAST, MOST), abs=1e-4)
 
 
@@ -71,17 +67,16 @@ def test_a_tag_of_which_nothing_is_seen_keeps_to_what_all_need():
     found = learned([0] * 100, np.linspace(0.5, 1.0, 100), [OFTEN, OFTEN])
 
     chance = np.linspace(0.5, 1.0, 100)
-    expected = literal(chance, aim_of_additions(chance))
+    expected = literal(chance, ADD_AIM)
     assert found.add[1] == pytest.approx(expected, abs=1e-4)
 
 
-def test_additions_may_be_wrong_a_little_more_often_than_the_surest_of_all():
-    chance = np.concatenate([np.full(SUREST, 0.92), np.linspace(0.1, 0.9, 500)])
+def test_nothing_is_added_where_no_chance_is_high_enough():
+    chance = np.full(1_000, ADD_AIM - 0.01)
 
-    assert aim_of_additions(chance) == pytest.approx(1.0 - TIMES_AS_WRONG * 0.08)
-    assert aim_of_additions(np.full(100, 0.6)) == ADD_AIMS[0]
-    assert aim_of_additions(np.ones(100)) == ADD_AIMS[1]
-    assert aim_of_additions(np.zeros(0)) == ADD_AIMS[0]
+    found = learned(np.arange(1_000) % 4, chance, [OFTEN] * 4)
+
+    assert (found.add > chance.max()).all()
 
 
 def test_thresholds_can_be_the_same_for_all_tags():

@@ -1,10 +1,9 @@
 """Where a chance becomes a verdict: for each tag, so that what is said is mostly right.
 
 A threshold is the most generous one beyond which the chances have the mean aimed at: if chances
-are right, that is the share of right verdicts. Chances of additions can be too sure, all of them
-alike, since how much people leave out is hard to tell; so what is added is to be wrong little more
-often than what is surest of all. Tags of which little is seen keep to what all tags together need,
-and of those that hardly anybody uses nothing is said.
+are right, that is the share of right verdicts. Those of additions can be too sure, since how much
+people leave out is hard to tell, so more is asked of them. Tags of which little is seen keep to
+what all tags together need, and of those that hardly anybody uses nothing is said.
 """
 
 from dataclasses import dataclass
@@ -13,12 +12,8 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
-DOUBT_AIM = 0.85
-"""The mean chance of being right that doubts aim at, for 80 % and more to be right."""
-TIMES_AS_WRONG, SUREST = 1.5, 20
-"""Additions may be wrong so many times as often as the surest ones, so many of them."""
-ADD_AIMS = (0.8, 0.95)
-"""Between these is the mean chance that additions aim at."""
+ADD_AIM, DOUBT_AIM = 0.88, 0.85
+"""The mean chance of being right that verdicts aim at, for 80 % and more to be right."""
 FEWEST_USES = 5
 """Of tags with fewer uses nothing is said."""
 POOLED = 20.0
@@ -49,7 +44,7 @@ class TagThresholds:
         ``uses`` says how many images have each tag.
         """
         rare = uses < FEWEST_USES
-        add = _generous(*added, aim_of_additions(added[1]), len(uses))
+        add = _generous(*added, ADD_AIM, len(uses))
         doubt = 1.0 - _generous(given[0], 1.0 - given[1], DOUBT_AIM, len(uses))
         return cls(
             np.round(np.where(rare, NEVER_ADDED, add), DIGITS),
@@ -60,13 +55,6 @@ class TagThresholds:
     def same(cls, add: float, doubt: float, n_tags: int) -> "TagThresholds":
         """Return the same thresholds for all tags."""
         return cls(np.full(n_tags, add), np.full(n_tags, doubt))
-
-
-def aim_of_additions(chance: FloatArray) -> float:
-    """Return the mean chance to aim at, from the chances of all that could be added."""
-    surest = np.sort(chance)[-SUREST:].astype(np.float64)
-    wrong = 1.0 - float(surest.mean()) if len(surest) else 1.0
-    return float(np.clip(1.0 - TIMES_AS_WRONG * wrong, *ADD_AIMS))
 
 
 def _generous(tag: IntArray, chance: FloatArray, aim: float, n_tags: int) -> FloatArray:

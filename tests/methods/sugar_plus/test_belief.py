@@ -1,21 +1,16 @@
 import numpy as np
 import pytest
 
-from sugartag.methods.sugar_plus import belief as module
 from sugartag.methods.sugar_plus.belief import (
     LEAST,
     POOLED_USES,
-    RECALL_CELLS,
-    RECALLS,
     SUREST_BELIEF,
-    USUAL_RECALL,
     Belief,
-    _in_steps,
     belief_curve,
-    estimated_recall,
     learned_belief,
     slip_rates,
 )
+from sugartag.methods.sugar_plus.surest import USUAL_RECALL
 
 RECALL, SLIP = 0.6, np.float32(0.02)
 
@@ -144,49 +139,6 @@ def test_tags_that_were_given_by_habit_count_less_in_the_curve():
     np.testing.assert_allclose(np.interp(at, points, level), at, atol=0.04)
 
 
-@pytest.mark.parametrize("recall", [0.6, 0.9])
-def test_recall_is_how_often_the_surest_tags_are_given(recall):
-    rng = np.random.default_rng(4)
-    belongs = rng.random((2_000, 20)) < 0.1
-    evidence = rng.standard_normal(belongs.shape) + 8.0 * belongs
-    given = belongs & (rng.random(belongs.shape) < recall)
-
-    found = estimated_recall(evidence, given, trusting(given))
-
-    assert found == pytest.approx(recall, abs=0.03)
-
-
-def test_recall_is_told_from_all_tags_that_are_as_sure_as_the_surest():
-    rng = np.random.default_rng(5)
-    evidence = rng.random((300, 20))
-    given = rng.random(evidence.shape) < np.where(evidence > 0.7, 0.7, 0.1)
-
-    found = estimated_recall(evidence, given, trusting(given))
-
-    sure = evidence > 0.7
-    hits, cells = (given & sure).sum(), sure.sum() + RECALL_CELLS
-    assert found == pytest.approx((hits + USUAL_RECALL * RECALL_CELLS) / cells, abs=0.02)
-
-
-def test_recall_is_not_taken_from_tags_that_are_less_sure():
-    rng = np.random.default_rng(6)
-    evidence = rng.random((3_000, 20))
-    given = rng.random(evidence.shape) < 0.9 * np.clip(4.0 * evidence - 2.9, 0.05, 1.0)
-
-    assert estimated_recall(evidence, given, trusting(given)) == pytest.approx(0.9, abs=0.05)
-
-
-def test_recall_is_looked_for_within_bounds():
-    rng = np.random.default_rng(4)
-    evidence = rng.standard_normal((4_000, 20))
-    seldom, always = rng.random(evidence.shape) < 0.1, np.ones(evidence.shape, dtype=bool)
-
-    assert estimated_recall(evidence, seldom, trusting(seldom)) == pytest.approx(
-        RECALLS[0], abs=0.02
-    )
-    assert estimated_recall(evidence, always, trusting(always)) == RECALLS[1]
-
-
 def slipping(seed, slip_rate, n_tags=6, n=20_000):
     rng = np.random.default_rng(seed)
     belongs = rng.random((n, n_tags)) < 0.1
@@ -260,25 +212,6 @@ def test_where_every_image_has_every_tag_nothing_fails():
 
     assert np.isfinite(found.belongs).all()
     assert found.prior(evidence.copy()).min() > 0.5
-
-
-@pytest.mark.parametrize("n_edges", [1, 2, 7, 400])
-def test_cells_are_summed_by_the_step_of_their_evidence(n_edges, monkeypatch):
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 8)
-    rng = np.random.default_rng(9)
-    # Some cells are just where an edge is.
-    evidence = rng.integers(-50, 50, (30, 11)).astype(np.float32)
-    edges = np.unique(rng.integers(-40, 40, n_edges).astype(float))
-    given, honest = rng.random(evidence.shape) < 0.3, rng.random(evidence.shape).astype(np.float32)
-    slips = rng.random(11)
-
-    found = _in_steps(edges, evidence, given, honest, slips, threads=2)
-
-    place = np.searchsorted(edges, evidence)
-    cells = np.ones(evidence.shape), given * honest, np.ones((30, 1)) * slips, evidence
-    for sums, cell in zip(found, cells, strict=True):
-        expected = np.bincount(place.ravel(), cell.ravel(), minlength=len(edges) + 1)
-        np.testing.assert_allclose(sums, expected, rtol=1e-12)
 
 
 def test_slips_are_counted_below_the_median_of_images_without_the_tag():

@@ -6,8 +6,8 @@ the evidence says, a tag that was given belongs with the odds b r : (1 - b) e, o
 b (1 - r) : (1 - b) (1 - e).
 
 All of it is learned without a truth, on images judged by the others: r from how often the surest
-tags are given, where more evidence no longer makes a difference, the slips of each tag from how
-often it is given where nothing speaks for it, and then b as a rising function of the evidence.
+tags are given, in :mod:`surest`, the slips of each tag from how often it is given where nothing
+speaks for it, and then b as a rising function of the evidence.
 Where the evidence is such that a share y of the tags is given, of which a share s are slips,
 b = (y - s) / (r - s).
 """
@@ -19,25 +19,16 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.engine.base import row_blocks
-from sugartag.linalg.compiled import compiled
 from sugartag.linalg.threads import run_parts
+from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE, cells_in_steps
+from sugartag.methods.sugar_plus.surest import estimated_recall
 
-ROWS_AT_ONCE = 64
-"""Images that are put into steps in one go."""
 BINS = 400
 """Steps of evidence, with equally many given tags in each."""
 POINTS = 1 << 14
 """Places at which the learned function is written down."""
 EVIDENCES = (-0.5, 2.0)
 """Between these it is, at least: a tag's share among all images is from 0 to 1."""
-SURE_STEP, SUREST_STEPS = 0.02, 25
-"""How sure tags are is told in steps of this share of the given tags; so many may be alike."""
-NOTICED = 1.5
-"""Standard errors by which a step must fall behind the surer ones to be less sure."""
-USUAL_RECALL, RECALL_CELLS = 0.7, 20.0
-"""What the recall is taken for where little is known, and how many tags that counts for."""
-RECALLS = (0.5, 0.95)
-"""Between these the recall is looked for."""
 POOLED_USES = 10.0
 """Uses of an average tag that each tag's own share of slips is averaged with."""
 SUREST_BELIEF = 0.99
@@ -159,7 +150,7 @@ def belief_curve(
     if not given.any():
         return np.zeros(1), np.full(1, LEAST)
     edges = np.unique(np.quantile(evidence[given], np.linspace(0, 1, BINS)))
-    summed = _in_steps(edges, evidence, given, honest, slips, threads=threads)
+    summed = cells_in_steps(edges, evidence, given, honest, slips, threads=threads)
     count, *sums = summed[:, summed[0] > 0]
     y, s, middle = sums / count
     wanted = (y - s) / np.maximum(recall - s, 0.05)
@@ -167,78 +158,6 @@ def belief_curve(
     # A level stretch is what could not be told apart; its middle stands for it.
     stretch = np.concatenate([[0], np.cumsum(np.diff(level) > 0)])
     return np.bincount(stretch, count * middle) / np.bincount(stretch, count), np.unique(level)
-
-
-def estimated_recall(
-    evidence: FloatArray, given: BoolArray, honest: FloatArray, *, threads: int = 1
-) -> float:
-    """Return how often tags are given for which the evidence is overwhelming."""
-    if not given.any():
-        return USUAL_RECALL
-    edges = np.quantile(evidence[given], 1.0 - SURE_STEP * np.arange(1, SUREST_STEPS + 1))
-    nothing = np.zeros(evidence.shape[1])
-    tags, hits, *_ = _in_steps(-edges, -evidence, given, honest, nothing, threads=threads)
-    alike = slice(_as_sure_as_the_first(tags[: len(edges)], hits[: len(edges)]))
-    found = (hits[alike].sum() + USUAL_RECALL * RECALL_CELLS) / (tags[alike].sum() + RECALL_CELLS)
-    return float(np.clip(found, *RECALLS))
-
-
-def _in_steps(
-    edges: FloatArray,
-    evidence: FloatArray,
-    given: BoolArray,
-    honest: FloatArray,
-    slips: FloatArray,
-    *,
-    threads: int = 1,
-) -> FloatArray:
-    """Return of each step of evidence: how many cells, honest uses, their slips, their evidence.
-
-    A step ends with its edge, and there is one edge at least; the last step is past all of them.
-    """
-    often = slips.astype(np.float64)
-
-    def of_rows(some: slice) -> FloatArray:
-        return _rows_in_steps(edges, evidence[some], given[some], honest[some], often)
-
-    parts = run_parts(of_rows, row_blocks(len(evidence), ROWS_AT_ONCE), threads)
-    found: FloatArray = np.sum(parts, axis=0)
-    return found
-
-
-@compiled
-def _rows_in_steps(
-    edges: FloatArray, evidence: FloatArray, given: BoolArray, honest: FloatArray, slips: FloatArray
-) -> FloatArray:
-    found, step = np.zeros((4, len(edges) + 1)), np.empty(evidence.shape[1], np.int32)
-    for row in range(evidence.shape[0]):
-        step[:] = 0
-        left = len(edges)
-        # By halving, all tags at once and without a branch: which way to go cannot be foreseen.
-        while left > 1:
-            half = left // 2
-            for tag in range(len(step)):
-                step[tag] += half * (edges[step[tag] + half - 1] < evidence[row, tag])
-            left -= half
-        for tag in range(len(step)):
-            here = step[tag] + (edges[step[tag]] < evidence[row, tag])
-            found[0, here] += 1.0
-            if given[row, tag]:
-                found[1, here] += honest[row, tag]
-            found[2, here] += slips[tag]
-            found[3, here] += evidence[row, tag]
-    return found
-
-
-def _as_sure_as_the_first(tags: FloatArray, hits: FloatArray) -> int:
-    """Return how many steps, from the surest on, have a share of hits like those before them."""
-    for step in range(1, len(tags)):
-        before, here = np.maximum([tags[:step].sum(), tags[step]], 1.0)
-        share = hits[:step].sum() / before
-        spread = np.sqrt(max(share * (1.0 - share), 0.01) * (1.0 / before + 1.0 / here))
-        if hits[step] / here < share - NOTICED * spread:
-            return step
-    return len(tags)
 
 
 def slip_rates(

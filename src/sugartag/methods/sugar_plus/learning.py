@@ -9,7 +9,8 @@ from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries, same_places
 from sugartag.linalg.threads import run_parts
-from sugartag.methods.sugar_plus.belief import ROWS_AT_ONCE, Belief, learned_belief, slip_rates
+from sugartag.methods.sugar_plus.belief import Belief, learned_belief, slip_rates
+from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE
 from sugartag.methods.sugar_plus.given import Multiplied, judge_fitted_tags
 from sugartag.methods.sugar_plus.habits import Habits
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes

@@ -1,0 +1,74 @@
+"""People's recall, told from how often the tags are given that the evidence is surest of.
+
+Of tags that belong for certain the share r is given, r being the recall. But there may be none: the
+surest ones belong with 0.8 or 0.99, as the collection has it, and from the surest on fewer and
+fewer do. So a line is laid through the shares that are given, step by step of evidence, as long as
+they fall little, and the recall is what it has one step above the first. Where the evidence
+saturates the line is level; where it does not, the recall is more than the share of any step.
+"""
+
+import numpy as np
+
+from sugartag._typing import BoolArray, FloatArray
+from sugartag.methods.sugar_plus.evidence_steps import cells_in_steps
+
+STEP, MOST_STEPS = 0.02, 25
+"""Steps are as long as this share of the given tags; so many may be on the line."""
+FEWEST_STEPS = 3
+"""Of fewer no line is made, and their mean is taken."""
+NEARLY, NOTICED = 0.9, 1.5
+"""The line ends before a step with less than nearly the share of those before it, by so many
+standard errors."""
+CERTAIN = 2.5
+"""Standard errors from which on the line is not taken for level."""
+USUAL_RECALL, RECALL_CELLS = 0.7, 20.0
+"""What the recall is taken for where little is known, and how many tags that counts for."""
+RECALLS = (0.53, 0.95)
+"""Between these the recall is looked for."""
+
+
+def estimated_recall(
+    evidence: FloatArray, given: BoolArray, honest: FloatArray, *, threads: int = 1
+) -> float:
+    """Return how often tags would be given for which the evidence is overwhelming.
+
+    ``honest`` is, for each tag given, the probability that it was not given by habit.
+    """
+    if not given.any():
+        return USUAL_RECALL
+    edges = np.quantile(evidence[given], 1.0 - STEP * np.arange(1, MOST_STEPS + 1))
+    nothing = np.zeros(evidence.shape[1])
+    tags, hits, *_ = cells_in_steps(-edges, -evidence, given, honest, nothing, threads=threads)
+    first = slice(_nearly_as_sure(tags[:MOST_STEPS], hits[:MOST_STEPS]))
+    share, count = _above_the_first(tags[first], hits[first]), tags[first].sum()
+    found = (count * share + USUAL_RECALL * RECALL_CELLS) / (count + RECALL_CELLS)
+    return float(np.clip(found, *RECALLS))
+
+
+def _nearly_as_sure(tags: FloatArray, hits: FloatArray) -> int:
+    """Return how many steps, from the surest on, have nearly the share of hits of those before."""
+    for step in range(1, len(tags)):
+        before, here = np.maximum([tags[:step].sum(), tags[step]], 1.0)
+        share = hits[:step].sum() / before
+        spread = np.sqrt(max(share * (1.0 - share), 0.01) * (1.0 / before + 1.0 / here))
+        if hits[step] / here < NEARLY * share - NOTICED * spread:
+            return step
+    return len(tags)
+
+
+def _above_the_first(tags: FloatArray, hits: FloatArray) -> float:
+    """Return the share of hits one step above the first, by a line through all that falls.
+
+    It is that of least squares, every tag counting the same, or level if it hardly falls.
+    """
+    count = max(float(tags.sum()), 1.0)
+    mean = float(hits.sum()) / count
+    if len(tags) < FEWEST_STEPS:
+        return mean
+    step, share = np.arange(1.0, len(tags) + 1.0), hits / np.maximum(tags, 1.0)
+    middle = float(tags @ step) / count
+    apart = tags * (step - middle)
+    spread = max(float(apart @ step), 1.0)
+    fall = -float(apart @ share) / spread
+    level = fall < CERTAIN * np.sqrt(max(mean * (1.0 - mean), 0.01) / spread)
+    return mean if level else mean + fall * middle
