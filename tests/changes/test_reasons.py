@@ -243,8 +243,9 @@ def test_a_kind_counts_for_what_is_left_when_its_parts_cancel_out():
 def test_habit_and_evidence_share_a_doubt_by_their_log_odds():
     found = explained(*STREET, habit=0.3, prior=1e-5)
 
-    odds = 1e-5 * 0.7 / ((1 - 1e-5) * (1e-3 + 0.3))
-    expected = np.log((1e-3 + 0.3) / 1e-3) / -np.log(odds)
+    right, wrong = 1 - 0.3 * 0.7, 1 - 0.999 * 0.7  # A tag that belongs is given, one that does not.
+    without_habit, odds = 1e-5 * 0.7 / ((1 - 1e-5) * 1e-3), 1e-5 * right / ((1 - 1e-5) * wrong)
+    expected = np.log(without_habit / odds) / -np.log(odds)
     assert habit_shares(found) == pytest.approx(expected)
     assert habit_shares(explained(*STREET)) == 0
 

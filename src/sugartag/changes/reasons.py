@@ -250,12 +250,14 @@ class Shares:
 def habit_shares(explanations: Explanations) -> FloatArray:
     """Return which part of a doubt is due to habit, in log odds.
 
-    A given tag is right with the odds b r : (1 - b) (s + h). Without the habit h it would stand
-    even at b = s / (r + s): what b lies below that, and (s + h) / s, are what speaks against it.
+    A given tag is right with the odds b (r + h - r h) : (1 - b) (s + h - s h). Without the habit h
+    it would stand even at b = s / (r + s): what b lies below that, and what h makes less of the
+    odds, are what speaks against it.
     """
     slip = np.maximum(explanations.slip.astype(np.float64), 1e-9)
     prior = np.clip(explanations.prior.astype(np.float64), 1e-9, 1.0 - 1e-9)
-    by_habit = np.log1p(explanations.habit / slip)
+    habit, recall = explanations.habit, explanations.recall
+    by_habit = np.log1p(habit * (1.0 - slip) / slip) - np.log1p(habit * (1.0 - recall) / recall)
     by_evidence = np.maximum(np.log(slip / explanations.recall) - np.log(prior / (1 - prior)), 0.0)
     found: FloatArray = by_habit / np.maximum(by_habit + by_evidence, 1e-9)
     return np.where(explanations.habit >= LEAST_HABIT, found, 0.0)

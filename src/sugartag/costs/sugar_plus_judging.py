@@ -172,12 +172,9 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
 
 
 def _held_to_score(size: Size, shape: Shape) -> float:
-    """Return what scoring holds, beside what grows: also what habits say of all pairs, looked up.
-
-    Of each pair, while that is made, also the owner.
-    """
+    """Return what scoring holds, beside what grows."""
     rows = held_of_rows(size, shape) + 8.0 * shape.n + 16.0 * size.owners
-    return shape.sums + shape.ridge + rows + 20.0 * size.owner_tags
+    return shape.sums + shape.ridge + rows
 
 
 def score_stage(

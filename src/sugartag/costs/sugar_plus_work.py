@@ -28,8 +28,6 @@ MADE_ARRAYS = 5
 """Arrays of owners x tags that taking owners through the ridge writes."""
 OWNED_BYTES = 60.0
 """That judging an image writes for each tag of its owner."""
-HABIT_BYTES = 20.0
-"""The same, where images are scored."""
 LIKENESS_BYTES = 40.0
 """That comparing an image with an anchor writes; an exponential is as long as most of it."""
 BELIEF_BYTES, SLIP_BYTES = 350.0, 250.0
@@ -128,7 +126,7 @@ def alike_work(size: Size, n: float, at_once: float) -> Work:
 def scoring_work(size: Size, shape: Shape, n: float, at_once: float, made: float) -> Work:
     """Return what it takes to say how probable all tags of so many images are."""
     # Where each owner's habits begin is written down anew in every step.
-    habits = HABIT_BYTES * n * own_tags(size) + 8.0 * n / at_once * size.owners
+    habits = 8.0 * n / at_once * size.owners
     return (
         through_work(size, shape, n, at_once, made)
         + alike_work(size, n, at_once)

@@ -55,7 +55,8 @@ def test_asking_leaves_the_evidence_and_the_belief_alone():
     evidence = np.linspace(-0.4, 1.4, 12, dtype=np.float32).reshape(3, 4)
     before, points = evidence.copy(), belief.belongs.copy()
 
-    for ask in (belief.prior, lambda e: belief.given(e, SLIP), lambda e: belief.not_given(e, SLIP)):
+    asked = lambda e: belief.given(e, SLIP, SLIP), lambda e: belief.not_given(e, SLIP)
+    for ask in (belief.prior, *asked):
         first, again = ask(evidence), ask(evidence)
         np.testing.assert_array_equal(first, again)
 
@@ -63,17 +64,20 @@ def test_asking_leaves_the_evidence_and_the_belief_alone():
     np.testing.assert_array_equal(belief.belongs, points)
 
 
+@pytest.mark.parametrize("habit", [0.0, 0.3])
 @pytest.mark.parametrize("slip", [0.001, 0.02, 0.7])
-def test_belief_is_bayes_rule_for_people_who_forget_and_slip(slip):
+def test_belief_is_bayes_rule_for_people_who_forget_and_slip_and_have_habits(slip, habit):
     belief = some_belief()
     evidence = np.linspace(-0.4, 1.4, 30, dtype=np.float32)
     slips = np.full(30, slip, dtype=np.float32)
     b = belief.prior(evidence.copy()).astype(float)
 
-    given = b * RECALL / (b * RECALL + (1 - b) * slip)
-    not_given = b * (1 - RECALL) / (b * (1 - RECALL) + (1 - b) * (1 - slip))
+    right, wrong = (1 - (1 - reason) * (1 - habit) for reason in (RECALL, slip))
+    given = b * right / (b * right + (1 - b) * wrong)
+    not_given = b * (1 - right) / (b * (1 - right) + (1 - b) * (1 - wrong))
 
-    np.testing.assert_allclose(belief.given(evidence, slips), given, rtol=1e-4)
+    habits = np.full(30, habit, dtype=np.float32)
+    np.testing.assert_allclose(belief.given(evidence, slips, habits), given, rtol=1e-4)
     np.testing.assert_allclose(belief.not_given(evidence, slips), not_given, rtol=1e-4)
     chance = b * RECALL + (1 - b) * slip
     np.testing.assert_allclose(belief.chance(evidence, slips), chance, rtol=1e-4)
@@ -93,7 +97,7 @@ def test_more_evidence_is_always_more_belief():
     belief = learned_from(PlantedPeople(0))
     evidence = np.linspace(-0.4, 1.9, 2_301, dtype=np.float32)
 
-    for ask in (belief.given, belief.not_given):
+    for ask in (lambda e, s: belief.given(e, s, SLIP), belief.not_given):
         for slip in (1e-4, 0.3):
             found = ask(evidence, np.full(len(evidence), slip, dtype=np.float32))
             assert np.all(np.diff(found) >= 0)
@@ -106,7 +110,7 @@ def test_a_tag_that_is_slipped_more_often_is_believed_less_when_given():
     belief = some_belief()
     evidence = np.full(3, 0.4, dtype=np.float32)
 
-    found = belief.given(evidence, np.array([0.001, 0.02, 0.5], dtype=np.float32))
+    found = belief.given(evidence, np.array([0.001, 0.02, 0.5], dtype=np.float32), np.float32(0))
 
     assert found[0] > found[1] > found[2]
 

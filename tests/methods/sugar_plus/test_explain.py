@@ -116,10 +116,10 @@ def test_what_speaks_are_the_tags_as_they_were_decided(odd, fitted):
 def test_the_numbers_beside_the_evidence_make_the_score(odd, fitted, every):
     rows = all_rows(odd)
     b, r = every.prior.astype(float), every.recall
-    wrong = np.minimum(every.slip + every.habit, 0.95)
+    right, wrong = (reason + (1 - reason) * every.habit for reason in (r, every.slip))
 
-    given = b * r / (b * r + (1 - b) * wrong)
-    lacking = b * (1 - r) / (b * (1 - r) + (1 - b) * (1 - wrong))
+    given = b * right / (b * right + (1 - b) * wrong)
+    lacking = b * (1 - r) / (b * (1 - r) + (1 - b) * (1 - every.slip))
 
     expected = np.where(rows.tags.toarray().ravel() > 0, given, lacking)
     np.testing.assert_allclose(fitted.scores(rows).ravel(), expected, atol=1e-4)

@@ -152,8 +152,8 @@ def test_given_tags_are_trusted_by_the_root_of_bayes_rule(rng):
         found.data, found.indices, given.content, given.stamp, strict=True
     ):
         b = 0.95 * float(content)
-        wrong = (1 - b) * (slips[tag] + stamp)
-        assert trust == pytest.approx(np.sqrt(0.6 * b / (0.6 * b + wrong)), rel=1e-3)
+        right, wrong = b * (1 - 0.4 * (1 - stamp)), (1 - b) * (1 - (1 - slips[tag]) * (1 - stamp))
+        assert trust == pytest.approx(np.sqrt(right / (right + wrong)), rel=1e-3)
 
 
 def test_honesty_is_told_for_the_blocks_asked_for(rng):
@@ -200,5 +200,6 @@ def test_manners_are_learned_from_every_given_tag(odd, evidence, ridge, trusted,
     chance = manners.plain.chance(sample.content[at], manners.plain.slips[at[1]])
     np.testing.assert_allclose(given.honest, chance / (chance + given.stamp), atol=1e-4)
     rows = all_rows(odd)
-    stamps = manners.stamps(rows, sample.content[at], np.ones(len(rows), dtype=np.float32))
-    np.testing.assert_allclose(stamps.toarray()[at], given.stamp, atol=1e-4)
+    seen = np.ones(len(rows), dtype=np.float32)
+    stamps = manners.stamps(rows, rows.tags, sample.content[at], seen)
+    np.testing.assert_allclose(stamps, given.stamp, atol=1e-4)

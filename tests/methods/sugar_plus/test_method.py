@@ -17,7 +17,6 @@ from sugartag.evaluation.verdicts import Said, count_verdicts
 from sugartag.methods.registry import make_method
 from sugartag.methods.settings import with_settings
 from sugartag.methods.sugar_plus import SugarPlus
-from sugartag.methods.sugar_plus.believing import MOST_SLIPS
 from sugartag.methods.sugar_plus.habit_odds import RATES
 from sugartag.methods.sugar_plus.learning import best_threshold
 
@@ -234,12 +233,12 @@ def test_the_floor_is_where_the_expected_f_is_highest(collection, fitted):
     assert 0.2 < fitted.floor < 0.6
 
 
-def by_bayes_rule(belief, said, slips, given):
-    """Return the probability that tags belong, from the evidence and how often they are slips."""
+def by_bayes_rule(belief, said, habits, given):
+    """Return the probability that tags belong: that it is given has two independent reasons."""
     b = belief.prior(said.copy()).astype(float)
-    e, r = np.minimum(slips, MOST_SLIPS).astype(float), belief.recall
-    as_given = b * r / (b * r + (1 - b) * e)
-    return np.where(given, as_given, b * (1 - r) / (b * (1 - r) + (1 - b) * (1 - e)))
+    lacking = [(1 - reason) * (1 - habits) for reason in (belief.recall, belief.slips)]
+    if_right, if_wrong = (np.where(given, 1 - part, part) for part in lacking)
+    return b * if_right / (b * if_right + (1 - b) * if_wrong)
 
 
 def test_scores_are_bayes_rule_of_all_evidence_and_of_content_alone_for_strangers(
@@ -252,20 +251,19 @@ def test_scores_are_bayes_rule_of_all_evidence_and_of_content_alone_for_stranger
     looks = content.excess + fitted.sight.said(rows)
     said = looks + fitted.alike_weight * alike + fitted.interest_weight * content.interest
     seen, at = np.ones(len(rows), dtype=np.float32), rows.tags.nonzero()
-    stamps = fitted.manners.stamps(rows, content.excess[at], seen).toarray()
-    slips = fitted.whole.slips + stamps
+    stamps = np.zeros(said.shape)
+    stamps[at] = fitted.manners.stamps(rows, rows.tags, content.excess[at], seen)
 
     found, by_strangers = fitted.scores(rows), fitted.scores(rows, strangers_only=True)
 
     assert fitted.alike_weight > 0
     assert fitted.interest_weight > 0
     known = collection.owner < collection.nobody
-    expected = by_bayes_rule(fitted.whole, said.astype(np.float32), slips, given)
+    expected = by_bayes_rule(fitted.whole, said.astype(np.float32), stamps, given)
     np.testing.assert_allclose(found[known], expected[known], atol=5e-5)
     alone = fitted.alone
     usual = fitted.manners.habits.weight @ RATES
-    slips = np.broadcast_to(alone.slips + usual, said.shape)
-    expected = by_bayes_rule(alone, looks, slips, given)
+    expected = by_bayes_rule(alone, looks, np.full(said.shape, usual), given)
     np.testing.assert_allclose(by_strangers[known], expected[known], atol=5e-5)
 
 

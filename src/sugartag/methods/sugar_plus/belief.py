@@ -1,9 +1,10 @@
 """From evidence to belief: how probable it is that a tag belongs, given or not.
 
-People give a tag that belongs with a certain probability, their recall r, and one that does not
-with the probability e: by slip, or by habit. If b is the probability that the tag belongs as far as
-the evidence says, a tag that was given belongs with the odds b r : (1 - b) e, one that was not with
-b (1 - r) : (1 - b) (1 - e).
+People give a tag that belongs with a certain probability, their recall r, and one that does not by
+slip, with the probability s. A habit makes them give it with probability h in any case. If b is
+the probability that the tag belongs as far as the evidence says, a tag that was given belongs with
+the odds b (r + h - r h) : (1 - b) (s + h - s h). One that was not given was not by habit either,
+whether it belongs or not: its odds are b (1 - r) : (1 - b) (1 - s).
 
 All of it is learned without a truth, on images judged by the others: r from how often the surest
 tags are given, in :mod:`surest`, the slips of each tag from how often it is given where nothing
@@ -83,10 +84,11 @@ class Belief:
         prior /= against
         return prior
 
-    def given(self, evidence: FloatArray, slips: FloatArray) -> FloatArray:
-        """Return the probability that tags belong that were given."""
-        prior = self.prior(evidence) * np.float32(self.recall)
-        found: FloatArray = prior / (prior + (1.0 - prior / self.recall) * slips)
+    def given(self, evidence: FloatArray, slips: FloatArray, habit: FloatArray) -> FloatArray:
+        """Return the probability that tags belong that were given, perhaps by habit."""
+        prior, recall = self.prior(evidence), np.float32(self.recall)
+        right = prior * (recall + habit * (1.0 - recall))
+        found: FloatArray = right / (right + (1.0 - prior) * (slips + habit * (1.0 - slips)))
         return found
 
 

@@ -12,14 +12,9 @@ import numpy as np
 from sugartag._typing import FloatArray, IntArray
 from sugartag.linalg.compiled import compiled, fit_together, read_only
 from sugartag.linalg.entries import Entries
-from sugartag.linalg.sparse_rows import same_places
 from sugartag.methods.sugar_plus.belief import Belief
-from sugartag.methods.sugar_plus.manners import Stamps
-from sugartag.methods.sugar_plus.sums import padded
 
 ONE = np.float32(1)
-MOST_SLIPS = np.float32(0.95)
-"""The most that slips and habits together can make of the probability that a tag is given."""
 
 
 class Curve(NamedTuple):
@@ -44,56 +39,26 @@ class Curve(NamedTuple):
         return cls(low, per_step, read_only(steps), recall, read_only(slips))
 
 
-class Stamped(NamedTuple):
-    """How probably a habit stamps tags on images: see :class:`manners.Stamps`. Float32."""
-
-    unused: FloatArray
-    seen: FloatArray
-    owner: IntArray
-    """Of each image, int64; one past the last if nobody knows."""
-    used: Entries
-    """Owners and, last, nobody x the tags they used: on images that were fitted."""
-    on_new: FloatArray
-    """The same on images that were not."""
-    given: FloatArray
-
-    @classmethod
-    def of(cls, stamps: Stamps) -> "Stamped":
-        """Return the stamps on some images."""
-        habits, seen = stamps.habits, stamps.seen.astype(np.float32)
-        on_fitted = habits.on_fitted
-        on_new = on_fitted if seen.all() else habits.on_new
-        uses = padded(same_places(on_fitted, habits.uses), 1)
-        owner = np.minimum(stamps.owner, habits.uses.shape[0]).astype(np.int64)
-        used = Entries.of(uses, stamps.tags.shape[1])
-        return cls(stamps.unused, seen, owner, used, read_only(on_new), stamps.given)
-
-
 @compiled
-def believe(curve: Curve, said: FloatArray, stamped: Stamped, given: Entries) -> None:
-    """Turn what is said about images x tags, in place, into the probability that tags belong."""
+def believe(curve: Curve, said: FloatArray, given: Entries) -> None:
+    """Turn what is said about images x tags, in place, into the probability that tags belong.
+
+    ``given`` are the tags given, and how probably a habit stamps each on.
+    """
     n_tags = len(curve.slips)
-    prior, slips = np.empty(n_tags, np.float32), np.empty(n_tags, np.float32)
+    prior = np.empty(n_tags, np.float32)
     step, found = np.empty(n_tags, np.int32), np.empty(n_tags, np.float64)
     for image in range(len(said)):
-        evidence, used, owner = said[image], stamped.used, stamped.owner[image]
+        evidence = said[image]
         _look_up(curve, evidence, step, found, prior)
         for tag in range(n_tags):
-            slips[tag] = stamped.unused[image]
-        chance = used.value if stamped.seen[image] > 0 else stamped.on_new
-        for entry in range(used.start[owner], used.start[owner + 1]):
-            slips[used.column[entry]] = chance[entry]
-        for entry in range(given.start[image], given.start[image + 1]):
-            slips[given.column[entry]] = stamped.given[entry]
-        for tag in range(n_tags):
-            slips[tag] = min(slips[tag] + curve.slips[tag], MOST_SLIPS)
-        for tag in range(n_tags):
             missed = prior[tag] * (ONE - curve.recall)
-            evidence[tag] = missed / ((ONE - prior[tag]) * (ONE - slips[tag]) + missed)
+            evidence[tag] = missed / ((ONE - prior[tag]) * (ONE - curve.slips[tag]) + missed)
         for entry in range(given.start[image], given.start[image + 1]):
-            tag = given.column[entry]
-            right = prior[tag] * curve.recall
-            evidence[tag] = right / (right + (ONE - prior[tag]) * slips[tag])
+            tag, habit = given.column[entry], given.value[entry]
+            right = prior[tag] * (curve.recall + habit * (ONE - curve.recall))
+            wrong = curve.slips[tag] + habit * (ONE - curve.slips[tag])
+            evidence[tag] = right / (right + (ONE - prior[tag]) * wrong)
 
 
 @compiled

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.align import Catalogue
@@ -20,7 +21,6 @@ from sugartag.collection.model import Rows
 from sugartag.linalg.sparse_rows import (
     chosen_columns,
     entries_between,
-    row_number_of_entries,
     values_at,
 )
 from sugartag.methods.base import Explanations, Kind, PartKind
@@ -56,6 +56,12 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.tag)
+
+    def where_given(self, tags: SparseRows) -> SparseRows:
+        """Return images x the tags in question, in their order: 1 if it was given, else 0."""
+        given = (values_at(tags, self.row, self.tag) > 0).astype(np.float32)
+        start = np.searchsorted(self.row, np.arange(tags.shape[0] + 1))
+        return sparse.csr_array((given, self.tag, start), shape=tags.shape)
 
     def at(self, values: FloatArray) -> FloatArray:
         """Return the values of the tags in question, from those of all images and tags."""
@@ -117,8 +123,8 @@ class Explainer:
         prior, recall, slip = (
             np.where(alone, *pair) for pair in zip(by_content, by_all, strict=True)
         )
-        given = row_number_of_entries(rows.tags), rows.tags.indices
-        habit = cells.at(self.manners.stamps(rows, content.excess[given], seen).toarray())
+        asked = cells.where_given(rows.tags)
+        habit = self.manners.stamps(rows, asked, cells.at(content.excess), seen)
         undecided = np.zeros(len(cells), dtype=np.int8)
         return Explanations(kinds, evidence, prior, recall, slip, habit, undecided)
 

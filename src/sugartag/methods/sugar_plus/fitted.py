@@ -14,17 +14,17 @@ from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Rows
 from sugartag.engine.base import Engine
 from sugartag.linalg.entries import Entries
-from sugartag.linalg.sparse_rows import row_number_of_entries, values_at
+from sugartag.linalg.sparse_rows import row_number_of_entries, same_places, values_at
 from sugartag.methods.base import Explanations
 from sugartag.methods.sugar_plus.belief import Belief
-from sugartag.methods.sugar_plus.believing import Curve, Stamped, believe
+from sugartag.methods.sugar_plus.believing import Curve, believe
 from sugartag.methods.sugar_plus.choice import Choice
 from sugartag.methods.sugar_plus.decisions import as_decided
 from sugartag.methods.sugar_plus.evidence import Evidence
 from sugartag.methods.sugar_plus.explain import Explainer
 from sugartag.methods.sugar_plus.learning import steps
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
-from sugartag.methods.sugar_plus.manners import Manners, Stamps
+from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_plus.through import Through
@@ -95,9 +95,8 @@ class FittedSugarPlus:
         return found
 
     def get_ready(self, *, engine: Engine) -> None:
-        """Keep the sums of owners and their habits."""
+        """Keep the sums of owners."""
         self.ridge.keep_owners(engine=engine)
-        self.manners.habits.get_ready(threads=engine.threads)
 
     def explain(
         self, rows: Rows, row: IntArray, tag: IntArray, catalogue: Catalogue
@@ -142,14 +141,16 @@ class FittedSugarPlus:
         at_given = through.with_others(alike, self.interest_weight, rows.tags, out)
         if self.sight is not None:
             self.sight.add_to(out, rows)
-        _believe(self.whole, out, self.manners.stamps(rows, at_given, through.seen))
+        stamps = self.manners.stamps(rows, rows.tags, at_given, through.seen)
+        _believe(self.whole, out, same_places(stamps, rows.tags))
 
     def _by_strangers(self, rows: Rows, out: FloatArray) -> None:
         through = Through(self.ridge, self.corrected(rows), self.believed)
         out[:], _ = through.content()
         if self.sight is not None:
             self.sight.add_to(out, rows)
-        _believe(self.alone, out, self.manners.usual_stamps(rows))
+        stamps = np.full(rows.tags.nnz, self.manners.habits.usual)
+        _believe(self.alone, out, same_places(stamps, rows.tags))
 
 
 @contextmanager
@@ -163,11 +164,13 @@ def _written_to(found: FloatArray, images: IntArray) -> Iterator[FloatArray]:
     found[images] = apart
 
 
-def _believe(belief: Belief, said: FloatArray, stamps: Stamps) -> None:
-    """Turn what is said about images x tags, in place, into the probability that tags belong."""
+def _believe(belief: Belief, said: FloatArray, stamps: SparseRows) -> None:
+    """Turn what is said about images x tags, in place, into the probability that tags belong.
+
+    ``stamps`` are stored at the given tags: how probably a habit stamps each on.
+    """
     n_tags = said.shape[1]
-    given = Entries.of(stamps.tags, n_tags)
-    believe(Curve.of(belief, n_tags), said, Stamped.of(stamps), given)
+    believe(Curve.of(belief, n_tags), said, Entries.of(stamps, n_tags))
 
 
 RIGHT, WRONG = np.float32(0.999), np.float32(0.001)

@@ -7,7 +7,6 @@ what an owner's other images say about each of the owner's tags is then Bayes' r
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -120,10 +119,6 @@ class Habits:
             self.images + sign * np.diff(mine.start),
         )
 
-    def get_ready(self, *, threads: int) -> None:
-        """Do once what images that were fitted need."""
-        self.__dict__["on_fitted"] = self._on_images(1.0, threads=threads)
-
     @property
     def usual(self) -> np.float32:
         """How probably a habit stamps a tag on an image of which no other of its owner is known."""
@@ -144,28 +139,6 @@ class Habits:
             cases = Cases.of(owner[part], pair[part], own[part], seen[part])
             weigh(cases, pairs, images, odds)
             found[part] = self._stamp(odds)
-        return found
-
-    @cached_property
-    def on_fitted(self) -> FloatArray:
-        """How probably each pair's tag is stamped on a fitted image that does not have it."""
-        return self._on_images(1.0)
-
-    @cached_property
-    def on_new(self) -> FloatArray:
-        """How probably each pair's tag is stamped on an image that is not counted."""
-        return self._on_images(0.0)
-
-    def _on_images(self, seen: float, *, threads: int = 1) -> FloatArray:
-        found = np.empty(self.uses.nnz, dtype=np.float32)
-        owner = row_number_of_entries(self.uses).astype(np.int32)
-
-        def fill(part: slice) -> None:
-            pair = np.arange(part.start, part.stop)
-            nothing, counted = np.zeros(len(pair)), np.full(len(pair), seen)
-            found[part] = self.stamps_at(owner[part], pair, nothing, counted)
-
-        run_parts(fill, row_blocks(len(found), PAIRS_AT_ONCE), threads)
         return found
 
     def stamps_on(

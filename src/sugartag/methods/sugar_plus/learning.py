@@ -51,8 +51,8 @@ class GivenTags:
         found = room(self.tags.nnz, np.float32)
 
         def fill(part: slice) -> None:
-            slips = alone.slips[self.tags.indices[part]] + self.stamp[part]
-            found[part] = np.sqrt(alone.given(self.content[part], slips))
+            slips = alone.slips[self.tags.indices[part]]
+            found[part] = np.sqrt(alone.given(self.content[part], slips, self.stamp[part]))
 
         run_parts(fill, row_blocks(len(found), ENTRIES_AT_ONCE), threads)
         return same_places(found, self.tags)
