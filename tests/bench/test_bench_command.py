@@ -172,7 +172,7 @@ def test_what_was_measured_is_skipped_and_what_was_not_is_added(small_scoring):
     result = run(*SCORING, "--methods", f"{SCORED},tag-vote-usearch", "--out", out)
 
     assert result.exit_code == 0
-    assert result.stderr.count("measured (was there)") == 5
+    assert result.stderr.count("measured (was there)") == 6
     assert "tag-vote-usearch: begins" in result.stderr
     found = json.loads(out.read_text(encoding="utf-8"))
     added = found["entries"].pop("tag-vote-usearch")

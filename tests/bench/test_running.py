@@ -17,6 +17,7 @@ from sugartag.bench.planted import Planted
 from sugartag.bench.record import Record
 from sugartag.bench.running import Place, Step, failures, run_bench
 from sugartag.bench.scaling import Scaling
+from sugartag.bench.scoring import Scoring
 from sugartag.collection.store import open_collection
 from sugartag.collection.synthetic import World
 from sugartag.errors import SettingsError, StorageError
@@ -68,6 +69,18 @@ def run_at(path, *asks, **how):
         lambda key, entry, there: told.append((key, entry is not None, there)),
     )
     return record, told
+
+
+@pytest.mark.parametrize("bench", [PaperSize(), Scaling(), Scoring()])
+def test_what_is_compiled_is_there_before_anything_is_measured(bench):
+    first = next(bench.steps())
+
+    assert (first.key, first.asks["method"]) == ("compiling", "sugar-plus")
+    assert first.planted.world.n_images < 1_000
+
+
+def test_nothing_is_compiled_for_methods_without_compiled_loops():
+    assert next(Scaling(methods=("tag-vote",)).steps()).key == "tag-vote 25000"
 
 
 def test_a_process_is_ended_at_its_cap(tmp_path):
@@ -239,7 +252,8 @@ def test_a_capped_method_is_extrapolated_from_two_sizes():
 def test_ours_is_run_several_times_with_others_in_between():
     bench = PaperSize(methods=("sugar-plus", "sugar-tc-exact", "tag-vote-exact", "mrtf"))
     steps, entries = bench.steps(), {}
-    step = next(steps)
+    assert next(steps).key == "compiling"
+    step = steps.send({"status": "measured"})
     fitted = {"score_seconds": 0.0, "share_scored": 1.0, "flops": {"all": 40.0}}
     fitted["stolen_seconds"] = 0.5
     read = {"bytes": 2.0, "bytes_per_second": 1.0}

@@ -36,7 +36,7 @@ HOW = """\
   named. They are written to a folder and mapped from there.
 - Every method runs in a process of its own. Seconds are wall time of fit and scores, without
   starting Python and opening the collection. All images are scored in blocks and the scores are
-  thrown away.
+  thrown away. What is compiled when a machine first runs it was compiled before.
 - *Memory* is the peak of anonymous memory, sampled fifty times a second: what the process holds
   beside the pages of mapped files, which the system may drop when others need the room. The result
   files also have the peak with these pages.

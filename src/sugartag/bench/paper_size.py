@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sugartag.bench.extrapolation import power_law
 from sugartag.bench.planted import Planted
 from sugartag.bench.record import CAPPED, MEASURED
-from sugartag.bench.running import Entries, Step, Steps, cores
+from sugartag.bench.running import Entries, Step, Steps, compiling, cores
 from sugartag.bench.settings import choice_of, require_settings
 from sugartag.collection.synthetic import World, paper_size
 from sugartag.errors import SettingsError
@@ -91,6 +91,8 @@ class PaperSize:
     def steps(self) -> Steps:
         """Yield the machine's rates, every method, and smaller worlds for those capped."""
         runs = iter(_runs_of_ours() if OURS in self.methods else [])
+        if OURS in self.methods:
+            yield compiling(self.workers)
         capped = []
         for name in self.methods:
             if name != OURS:

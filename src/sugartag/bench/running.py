@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 from sugartag.bench.apart import run_apart
 from sugartag.bench.planted import Planted
 from sugartag.bench.record import DONE, Record
+from sugartag.collection.synthetic import World
 
 Entry: TypeAlias = dict[str, Any]
 Entries: TypeAlias = Mapping[str, Entry]
@@ -35,6 +36,16 @@ class Step:
     def as_asked(self) -> Entry:
         """Return what an entry must have asked to be this step's."""
         return {"kind": self.kind, **self.asks, "planted": self.planted.as_json()}
+
+
+COMPILED = "sugar-plus"
+"""The method with loops that are compiled when a machine runs them for the first time."""
+
+
+def compiling(workers: int, *, half: bool = False) -> Step:
+    """Return a step that fits a few images: what is compiled is then there for all that follow."""
+    asks = {"method": COMPILED, "workers": workers, "seed": 0}
+    return Step("compiling", "method", Planted(World(n_images=600), 0, half), asks)
 
 
 Steps: TypeAlias = Generator[Step, Entry, None]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sugartag.bench.paper_size import most_topics
 from sugartag.bench.planted import Planted
 from sugartag.bench.record import MEASURED
-from sugartag.bench.running import Entries, Step, Steps, cores
+from sugartag.bench.running import COMPILED, Entries, Step, Steps, compiling, cores
 from sugartag.bench.settings import choice_of, require_settings
 from sugartag.collection.synthetic import medium
 from sugartag.errors import SettingsError
@@ -65,6 +65,8 @@ class Scaling:
 
     def steps(self) -> Steps:
         """Yield every method at each size, the smallest first."""
+        if COMPILED in self.methods:
+            yield compiling(self.workers, half=True)
         for images in sorted(self.images):
             for method in self.methods:
                 asks = {

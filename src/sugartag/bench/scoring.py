@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from sugartag.bench.paper_size import GEMM_SECONDS, GEMM_SIZES, VOTES, most_topics
 from sugartag.bench.planted import Planted
 from sugartag.bench.record import MEASURED
-from sugartag.bench.running import Entries, Step, Steps, cores
+from sugartag.bench.running import COMPILED, Entries, Step, Steps, compiling, cores
 from sugartag.bench.settings import choice_of, require_settings
 from sugartag.collection.synthetic import medium
 
@@ -55,6 +55,8 @@ class Scoring:
 
     def steps(self) -> Steps:
         """Yield the machine's rates, then every method."""
+        if COMPILED in self.methods:
+            yield compiling(self.workers)
         yield Step(
             "rates", "rates", self.planted(), {"gemm": list(GEMM_SIZES), "seconds": GEMM_SECONDS}
         )
