@@ -24,8 +24,9 @@ from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE, cells_in_steps
 from sugartag.methods.sugar_plus.surest import estimated_recall
 
-BINS = 400
-"""Steps of evidence, with equally many given tags in each."""
+BINS = 200
+"""Steps of evidence, with equally many given tags in each: so many that chance does not make the
+first of them."""
 POINTS = 1 << 14
 """Places at which the learned function is written down."""
 EVIDENCES = (-0.5, 2.0)

@@ -38,7 +38,7 @@ PENALTY, STEPS = 1.0, 8
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
 TRIED_CELLS = 1 << 20
 """Images x tags that strengths are tried on, about."""
-STRENGTH_SHARE = 0.25
+STRENGTH_SHARE = 0.375
 """Of the strength that explains given tags best: people's mistakes look like something, too, and
 additions that look right to both regressions are not as sure as both say."""
 

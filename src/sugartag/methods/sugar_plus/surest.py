@@ -4,7 +4,9 @@ Of tags that belong for certain the share r is given, r being the recall. But th
 surest ones belong with 0.8 or 0.99, as the collection has it, and from the surest on fewer and
 fewer do. So a line is laid through the shares that are given, step by step of evidence, as long as
 they fall little, and the recall is what it has one step above the first. Where the evidence
-saturates the line is level; where it does not, the recall is more than the share of any step.
+saturates the line is level; where it does not, the recall is more than the share of any step. Where
+shares fall at once there is nothing to lay a line through, and the surest tags are taken for not
+nearly certain: nothing looks surer than it is for want of evidence.
 """
 
 import numpy as np
@@ -14,8 +16,8 @@ from sugartag.methods.sugar_plus.evidence_steps import cells_in_steps
 
 STEP, MOST_STEPS = 0.02, 25
 """Steps are as long as this share of the given tags; so many may be on the line."""
-FEWEST_STEPS = 3
-"""Of fewer no line is made, and their mean is taken."""
+FEWEST_STEPS, UNKNOWN = 4, 0.6
+"""Of fewer steps no line is made; their share counts if it is more than this."""
 NEARLY, NOTICED = 0.9, 1.5
 """The line ends before a step with less than nearly the share of those before it, by so many
 standard errors."""
@@ -23,7 +25,7 @@ CERTAIN = 2.5
 """Standard errors from which on the line is not taken for level."""
 USUAL_RECALL, RECALL_CELLS = 0.7, 20.0
 """What the recall is taken for where little is known, and how many tags that counts for."""
-RECALLS = (0.53, 0.95)
+RECALLS = (0.5, 0.95)
 """Between these the recall is looked for."""
 
 
@@ -64,7 +66,7 @@ def _above_the_first(tags: FloatArray, hits: FloatArray) -> float:
     count = max(float(tags.sum()), 1.0)
     mean = float(hits.sum()) / count
     if len(tags) < FEWEST_STEPS:
-        return mean
+        return max(mean, UNKNOWN)
     step, share = np.arange(1.0, len(tags) + 1.0), hits / np.maximum(tags, 1.0)
     middle = float(tags @ step) / count
     apart = tags * (step - middle)
