@@ -82,10 +82,9 @@ NOTES = """\
   leave nearly all K. A part of its lead in F is that alone.
 - Published methods are our own implementations, made from their papers.
 - `sugar-plus` reads the titles of images where there are any, as OpenClipart has; no other method
-  does. It was made while looking at hidden tags of the drawings (seeds 0 to 3 and 5), at the truth
-  of the planted worlds (seeds 0 and 1, in parts 2, 3, 5, 10 and 11) and at a few scores on Div400,
-  and the defaults of most other methods were chosen on hidden tags of the same drawings: none of
-  them is blind there.
+  does. It was made while looking at hidden tags of the drawings and at the truth of the planted
+  worlds, of these seeds and of others, and at a few scores on Div400, and the defaults of most
+  other methods were chosen on hidden tags of the same drawings: none of them is blind there.
 - The planted worlds are made of assumptions: owners with interests, topics that decide what tags
   are right, features that show them. They were fixed before a method was run on them, and a method
   that shares the assumptions has it easier there.

