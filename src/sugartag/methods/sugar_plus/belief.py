@@ -25,8 +25,8 @@ from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE, cells_in_st
 from sugartag.methods.sugar_plus.surest import estimated_recall
 
 BINS = 200
-"""Steps of evidence, with equally many given tags in each: so many that chance does not make the
-first of them."""
+"""Steps of evidence, with equally many given tags in each: enough of them that the surest step is
+not so by chance."""
 POINTS = 1 << 14
 """Places at which the learned function is written down."""
 EVIDENCES = (-0.5, 2.0)

@@ -18,11 +18,7 @@ from scipy import sparse
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Rows
-from sugartag.linalg.sparse_rows import (
-    chosen_columns,
-    entries_between,
-    values_at,
-)
+from sugartag.linalg.sparse_rows import chosen_columns, entries_between, values_at
 from sugartag.methods.base import Explanations, Kind, PartKind
 from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.evidence import Evidence
