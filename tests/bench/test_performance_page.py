@@ -10,6 +10,7 @@ from sugartag.bench.page import found_documents, plots, render
 from sugartag.bench.paper_size import PaperSize
 from sugartag.bench.scaling import Scaling
 from sugartag.bench.scoring import Scoring
+from sugartag.bench.sections import scaling_section, scaling_series
 from sugartag.bench.solvers import Solvers
 from sugartag.bench.words import share_words, time_words
 
@@ -145,6 +146,14 @@ def test_growth_is_claimed_from_a_quarter_to_the_whole(scaling):
     assert "takes 3.00 times the time and 1.00 times the memory" in page
     assert "| sugar-plus | 4,000 | 14.0 s | 1.0 s | 3,750 µs | 1,234 MB |" in page
     assert page.count("](images/performance-") == 2
+
+
+def test_what_was_fitted_only_to_compile_is_in_no_table(scaling):
+    entry = next(iter(scaling["entries"].values()))
+    more = scaling | {"entries": {"compiling": entry, **scaling["entries"]}}
+
+    assert scaling_section(more) == scaling_section(scaling)
+    assert scaling_series(more, "seconds") == scaling_series(scaling, "seconds")
 
 
 def test_plots_are_drawings_that_stand_alone(scaling):

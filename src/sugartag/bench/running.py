@@ -40,12 +40,14 @@ class Step:
 
 COMPILED = "sugar-plus"
 """The method with loops that are compiled when a machine runs them for the first time."""
+COMPILING = "compiling"
+"""The step that compiles them, which is no result."""
 
 
 def compiling(workers: int, *, half: bool = False) -> Step:
     """Return a step that fits a few images: what is compiled is then there for all that follow."""
     asks = {"method": COMPILED, "workers": workers, "seed": 0}
-    return Step("compiling", "method", Planted(World(n_images=600), 0, half), asks)
+    return Step(COMPILING, "method", Planted(World(n_images=600), 0, half), asks)
 
 
 Steps: TypeAlias = Generator[Step, Entry, None]

@@ -1,6 +1,10 @@
 """What the page says of the other benchmarks: their claims, and their tables."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from sugartag.bench.record import MEASURED
+from sugartag.bench.running import COMPILING
 from sugartag.bench.scaling import COMPARED
 from sugartag.bench.words import SHOWN, Document, share_words, table, time_words
 
@@ -31,8 +35,7 @@ def scaling_section(document: Document) -> str:
             f"{1e6 * entry['seconds'] / entry['counts']['images']:,.0f} µs",
             f"{entry['peak_anonymous_mb']:,.0f} MB",
         ]
-        for entry in document["entries"].values()
-        if entry["status"] == MEASURED
+        for _, entry in _measured(document)
     ]
     heads = ["method", "images", "fit", "scores", "an image", "memory"]
     plots = (
@@ -52,11 +55,17 @@ def scaling_section(document: Document) -> str:
 def scaling_series(document: Document, value: str) -> dict[str, list[tuple[float, float]]]:
     """Return images and a value of every size, by method."""
     series: dict[str, list[tuple[float, float]]] = {}
-    for entry in document["entries"].values():
-        if entry["status"] == MEASURED:
-            point = (entry["counts"]["images"], entry[value])
-            series.setdefault(entry["asks"]["method"], []).append(point)
+    for _, entry in _measured(document):
+        point = (entry["counts"]["images"], entry[value])
+        series.setdefault(entry["asks"]["method"], []).append(point)
     return series
+
+
+def _measured(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what was measured of methods, by name."""
+    for name, entry in document["entries"].items():
+        if name not in {"rates", COMPILING} and entry["status"] == MEASURED:
+            yield name, entry
 
 
 def solvers_claims(document: Document) -> list[str]:
@@ -113,9 +122,7 @@ def scoring_section(document: Document) -> str:
     """Return the table of methods."""
     settings, shares = document["settings"], document["derived"].get("share_of_gemm", {})
     rows = []
-    for name, entry in document["entries"].items():
-        if name == "rates" or entry["status"] != MEASURED:
-            continue
+    for name, entry in _measured(document):
         flops, share = entry["flops_per_image"], shares.get(name)
         rows.append(
             [
