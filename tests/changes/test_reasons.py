@@ -111,6 +111,15 @@ def test_what_speaks_for_a_tag_is_told_with_its_share_the_largest_first():
     assert reason(beach, ADD) == reason(beach, KEEP) == expected
 
 
+def test_what_an_image_is_about_is_told_in_the_tags_of_the_subject():
+    about = evidence_of("subject", 0.3, ("subject 4", 0.3), tags=[("shore", "sea", "sand")])
+    own = evidence_of("own tag", 0.1, ("surf", 0.1))
+
+    found = reason(explained(about, own, prior=0.9), ADD)
+
+    assert found == "what it is about 75 % (shore, sea, sand), own tags 25 % (surf)"
+
+
 def test_a_tag_that_is_kept_on_weak_evidence_is_kept_because_it_was_given():
     found = reason(explained(*BEACH, prior=0.01), KEEP)
 

@@ -12,9 +12,8 @@ from sugartag.methods.base import Fitted, Method
 from sugartag.methods.linear_probe import FittedLinearProbe
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
+from sugartag.methods.sugar_plus.looked_at import FOLDS, tags_looked_at
 from sugartag.methods.sugar_plus.seeing import STEPS as SIGHT_STEPS
-from sugartag.methods.sugar_plus.seeing import blocks_looked_at
-from sugartag.methods.sugar_plus.sight import FOLDS
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
 from sugartag.methods.tag_vote import FittedTagVote
 
@@ -44,13 +43,12 @@ def fit_flops(method: Method, fitted: Fitted, collection: Collection) -> dict[st
         "gram": rounds * gram,
         "solving": rounds * solving,
         "judging given tags": rounds * judging_given,
-        "scoring": n * (_judging(fitted, collection) + _seeing(fitted)),
+        "scoring": n * (_judging(fitted, collection) + _seeing(fitted) + _asking(fitted)),
     }
     if fitted.sight is not None:
-        looked_at = float(sum(block.stop - block.start for block in blocks_looked_at(collection)))
-        inputs = fitted.sight.weights.shape[1]
-        learning = (FOLDS - 1.0) * 2.0 * SIGHT_STEPS * 2.0 * looked_at * inputs * tags
-        found["sight"] = learning + looked_at * _judging(fitted, collection)
+        inputs, seen = fitted.sight.weights.shape[1], tags_looked_at(tags, collection.n_images)
+        learning = (FOLDS - 1.0) * 2.0 * SIGHT_STEPS * 2.0 * n * inputs * seen
+        found["sight"] = learning + n * _judging(fitted, collection)
     return found
 
 
@@ -61,7 +59,7 @@ def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:
     if isinstance(fitted, FittedSugarPlus):
         anchors = len(fitted.evidence.anchors)
         looks = 2.0 * d * anchors + _describing(fitted)
-        return looks + _judging(fitted, collection) + _seeing(fitted)
+        return looks + _judging(fitted, collection) + _seeing(fitted) + _asking(fitted)
     if isinstance(fitted, FittedSugarTC):
         # Distances to the anchors; then the neighbours' rows, by image and by user.
         return 2.0 * d * len(fitted.anchor_image) + 4.0 * fitted.assignment.n_neighbours * tags
@@ -98,6 +96,17 @@ def _seeing(fitted: FittedSugarPlus) -> float:
     if fitted.sight is None:
         return 0.0
     return 2.0 * float(fitted.sight.directions.axes.size + fitted.sight.weights[0].size)
+
+
+def _asking(fitted: FittedSugarPlus) -> float:
+    """Return what it needs to say what an image is about, and what images about it have.
+
+    Learning it is a small part of all work, and left out.
+    """
+    if fitted.subjects is None:
+        return 0.0
+    looks = fitted.subjects.directions.axes.size + fitted.subjects.by_looks[0].size
+    return 2.0 * float(looks + fitted.subjects.rate[0].size)
 
 
 def _owners_of_several(collection: Collection) -> int:

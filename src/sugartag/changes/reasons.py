@@ -24,18 +24,26 @@ TITLES: dict[PartKind, str] = {
     "own tag": "own tags",
     "title word": "title",
     "anchor": "looks",
+    "subject": "what it is about",
     "sight": "the image as a whole",
     "groups": "owner's groups",
     "interest": "owner's interests",
     "look-alike": "owner's look-alikes",
 }
 """What people read; what a fitted image owes to itself is a correction, and no reason."""
-NAMES: dict[PartKind, int] = {"own tag": 3, "title word": 3, "anchor": 3, "look-alike": 2}
+NAMES: dict[PartKind, int] = {
+    "own tag": 3,
+    "title word": 3,
+    "anchor": 3,
+    "subject": 1,
+    "look-alike": 2,
+}
 """How many things of each kind are named, at most."""
 MISSING: dict[PartKind, str] = {
     "own tag": " (none that goes with it)",
     "title word": " (no word that goes with it)",
     "anchor": " (not like images that have it)",
+    "subject": "",
     "look-alike": " (without it)",
 }
 """What speaks against a tag where nothing that is there does: something that is not there."""
@@ -286,6 +294,8 @@ def _details(kind: Kind, place: int, direction: float) -> str:
     if kind.name == "anchor":
         names = [tag for anchor in toward for tag in anchor.tags[:TAGS_OF_ANCHOR]]
         names = list(dict.fromkeys(names))[: NAMES["anchor"]]
+    elif kind.name == "subject":
+        names = list(toward[0].tags)
     else:
         names = [part.name for part in toward]
     # A name may hold line breaks; a reason is one line.

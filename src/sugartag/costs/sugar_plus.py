@@ -61,8 +61,8 @@ from sugartag.methods.sugar_plus.held_out import (
     MEASURED_TAGS,
     ROWS_AT_ONCE,
 )
+from sugartag.methods.sugar_plus.looked_at import FOLDS as SIGHT_FOLDS
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
-from sugartag.methods.sugar_plus.sight import FOLDS as SIGHT_FOLDS
 
 K_MEANS_ROUNDS = 12
 """Of the search for anchors, about."""
@@ -106,7 +106,8 @@ def disk(method: SugarPlus, size: Size) -> float:
     anchors = 4.0 * shape.A * size.features
     fitted = Room.of(method, size, shape).fitted.whole
     sight = 4.0 * shape.V * (SIGHT_FOLDS * shape.T + size.features) if shape.L else 0.0
-    return shape.sums + shape.ridge + fitted + images + owners + anchors + sight
+    subjects = 4.0 * shape.Q * (2.0 * SIGHT_FOLDS * shape.T + size.owners)
+    return shape.sums + shape.ridge + fitted + images + owners + anchors + sight + subjects
 
 
 def _evidence(size: Size, shape: Shape) -> Stage:

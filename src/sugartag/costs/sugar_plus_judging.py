@@ -20,6 +20,7 @@ from sugartag.costs.sugar_plus_work import (
     given_work,
     kept_work,
     learning_sight_work,
+    learning_subjects_work,
     owners_through,
     owners_work,
     reading_work,
@@ -151,8 +152,9 @@ def learning_stage(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
 def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
     """Learn what images look like from the chances of all tags of those looked at."""
     there = room.fitted + room.trusted + room.thought + room.dense + room.spare
+    subjects = learning_subjects_work(size, shape)
     if not shape.L:
-        return stage_with("seeing", there, held=0.0)
+        return stage_with("seeing", there, threaded=subjects, held=16.0 * shape.n * shape.Q)
     few = min(shape.step, ROWS_PER_BLOCK)
     held, block = _held_to_score(size, shape), float(ROWS_PER_BLOCK)
     sampled = sampled_cells(shape)
@@ -160,14 +162,16 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
         "seeing",
         there,
         passes=scoring_work(size, shape, shape.L, few, made=1.0),
-        threaded=learning_sight_work(size, shape) + sight_work(size, shape, sampled / shape.T),
+        threaded=learning_sight_work(size, shape)
+        + sight_work(size, shape, sampled / shape.T)
+        + subjects,
         held=held
         # The chances, and those that one regression learns from; their features and directions.
-        + 4.0 * shape.L * (1.7 * shape.T + 4.0 * size.features + 2.0 * shape.V)
+        + 4.0 * shape.L * (1.7 * shape.X + 4.0 * size.features + 2.0 * shape.V)
         + (SAMPLE_HELD + SIGHT_HELD) * sampled,
         block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
         shared=held + (room.fitted + room.trusted).whole,
-        kept=4.0 * shape.L * shape.T,
+        kept=4.0 * shape.L * shape.X,
     )
 
 

@@ -11,11 +11,11 @@ from sugartag.costs.size import Size
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
+from sugartag.methods.sugar_plus.looked_at import IMAGES, MOST_DIRECTIONS, tags_looked_at
 from sugartag.methods.sugar_plus.normal import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.ridge import ROWS_AT_ONCE
-from sugartag.methods.sugar_plus.seeing import MOST_DIRECTIONS, wanted_blocks
-from sugartag.methods.sugar_plus.seeing import ROWS_PER_BLOCK as LOOKED_AT_ONCE
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
+from sugartag.methods.sugar_plus.subject_learning import FEWEST_IMAGES
 
 HELD_PER_IMAGE = 16.0
 """Bytes that are in memory for each image all the time: its owner, and which one is remembered."""
@@ -44,8 +44,12 @@ class Shape:
     """Images of a block."""
     L: float
     """Images that are looked at to learn sight; 0 where it is not learned."""
+    X: float
+    """Tags that sight is learned of."""
     V: float
     """Directions that sight goes by."""
+    Q: float
+    """Subjects that images are about; 0 where they are not learned."""
 
     @classmethod
     def of(cls, method: SugarPlus, size: Size, rows: int) -> "Shape":
@@ -55,6 +59,7 @@ class Shape:
         predictors = min(size.used_tags, method.max_predictors)
         # The most used tags are given most often: about as Zipf's law has it.
         kept = (predictors / size.tags) ** 0.15
+        looked_at = size.images if size.images <= IMAGES else 0
         return cls(
             n=size.images,
             T=size.tags,
@@ -64,8 +69,10 @@ class Shape:
             S=min(method.tastes, size.tags) if size.memberships else 0,
             k=size.tags_each * kept + (size.words_each if words else 0.0),
             rows=min(rows, size.images),
-            L=_looked_at(method, size),
+            L=looked_at if method.sight and size.features else 0,
+            X=tags_looked_at(size.tags, size.images),
             V=min(size.features, MOST_DIRECTIONS),
+            Q=min(method.subjects, looked_at // FEWEST_IMAGES),
         )
 
     @property
@@ -128,13 +135,6 @@ def held_of_rows(size: Size, shape: Shape) -> float:
     """Return the bytes in memory for images and owners all the time, whoever does the work."""
     # Of each owner: tastes, images, where those begin.
     return HELD_PER_IMAGE * shape.n + size.owners * (4.0 * shape.S + 16.0)
-
-
-def _looked_at(method: SugarPlus, size: Size) -> float:
-    if not (method.sight and size.features):
-        return 0.0
-    blocks = wanted_blocks(size.tags, math.ceil(size.images / LOOKED_AT_ONCE))
-    return float(min(blocks * LOOKED_AT_ONCE, size.images))
 
 
 def sampled_cells(shape: Shape) -> float:

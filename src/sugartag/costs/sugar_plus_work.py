@@ -15,10 +15,12 @@ from sugartag.costs.sugar_plus_shape import (
 )
 from sugartag.costs.work import Work
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
+from sugartag.methods.sugar_plus.looked_at import FOLDS
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
 from sugartag.methods.sugar_plus.seeing import STEPS, STRENGTHS, TRIED_CELLS
-from sugartag.methods.sugar_plus.sight import FOLDS
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
+from sugartag.methods.sugar_plus.subject_learning import MOST_DIRECTIONS as SUBJECT_DIRECTIONS
+from sugartag.methods.sugar_plus.subject_learning import STEPS as SUBJECT_STEPS
 
 JUDGED_BYTES = 20.0
 """That going through an image and a tag is as long as writing: one loop takes all small steps."""
@@ -48,6 +50,11 @@ SIGHT_BYTES = 30.0
 """That adding what an image looks like to what is said of a tag is as long as writing."""
 STEP_BYTES = 120.0
 """The same for a step of its regression: four exponentials."""
+SUBJECT_BYTES = 12.0
+"""That adding what an image is about to what is said of a tag is as long as writing."""
+SUBJECT_STEP_BYTES = 2_200.0
+"""The same of a step in which subjects are learned, for an image and a subject: an exponential, a
+logarithm, and in every fifth step eight of both."""
 DEVIANCE_BYTES = 150.0
 """The same for how well a belief explains a cell of the sample."""
 STEP_CALLS = 2_000.0
@@ -131,6 +138,7 @@ def scoring_work(size: Size, shape: Shape, n: float, at_once: float, made: float
         through_work(size, shape, n, at_once, made)
         + alike_work(size, n, at_once)
         + sight_work(size, shape, n)
+        + subject_work(size, shape, n)
         + Work(copied=SCORED_BYTES * n * shape.T + habits)
     )
 
@@ -147,13 +155,40 @@ def sight_work(size: Size, shape: Shape, n: float) -> Work:
 
 def learning_sight_work(size: Size, shape: Shape) -> Work:
     """Return what it takes to learn it: regressions, and a belief for every strength and after."""
-    cells, sampled = (FOLDS - 1.0) * shape.L * shape.T, sampled_cells(shape)
+    cells, sampled = (FOLDS - 1.0) * shape.L * shape.X, sampled_cells(shape)
     tried = len(STRENGTHS) * min(float(TRIED_CELLS), sampled)
     return Work(
         product32=cells * STEPS * 4.0 * shape.V + 2.0 * shape.L * size.features**2,
         product64=10.0 * size.features**3,
-        copied=cells * STEPS * STEP_BYTES + 40.0 * shape.L * (size.features + shape.T),
+        copied=cells * STEPS * STEP_BYTES + 40.0 * shape.L * (size.features + shape.X),
     ) + Work(copied=tried * (BELIEF_BYTES + DEVIANCE_BYTES) + 2.0 * BELIEF_BYTES * sampled)
+
+
+def subject_work(size: Size, shape: Shape, n: float) -> Work:
+    """Return what it takes to say what so many images are about, where that was learned."""
+    if not shape.Q:
+        return Work()
+    directions = min(size.features, SUBJECT_DIRECTIONS)
+    return Work(
+        product32=2.0 * n * (directions * (size.features + shape.Q) + shape.Q * shape.T),
+        sparse=3.0 * n * size.tags_each * shape.Q,
+        copied=n * (16.0 * size.features + SUBJECT_BYTES * shape.T + 80.0 * shape.Q),
+    )
+
+
+def learning_subjects_work(size: Size, shape: Shape) -> Work:
+    """Return what it takes to learn it, and to say it of the sample, with owners and without."""
+    if not shape.Q:
+        return Work()
+    steps = (FOLDS - 1.0) * SUBJECT_STEPS * shape.n
+    directions = min(size.features, SUBJECT_DIRECTIONS)
+    learning = Work(
+        product64=steps * 4.0 * directions * shape.Q,
+        sparse=steps * 2.0 * (size.tags_each + 1.0) * shape.Q,
+        copied=steps * SUBJECT_STEP_BYTES * shape.Q + BELIEF_BYTES * sampled_cells(shape),
+    )
+    said = subject_work(size, shape, shape.n + 2.0 * sampled_cells(shape) / shape.T)
+    return learning + said
 
 
 class ColumnsWork(NamedTuple):

@@ -211,5 +211,7 @@ def _shape(fitted: FittedSugarPlus, added: Size, whole: Size, promoted: int) -> 
         k=added.tags_each + (added.words_each if len(evidence.words) else 0.0),
         rows=min(USUAL_ROWS, added.images),
         L=0.0,
+        X=0.0,
         V=0.0,
+        Q=0.0,
     )

@@ -39,7 +39,15 @@ class Fitted(Protocol):
 
 
 PartKind: TypeAlias = Literal[
-    "own tag", "title word", "anchor", "sight", "groups", "itself", "interest", "look-alike"
+    "own tag",
+    "title word",
+    "anchor",
+    "subject",
+    "sight",
+    "groups",
+    "itself",
+    "interest",
+    "look-alike",
 ]
 
 
@@ -53,7 +61,7 @@ class Part:
     amount: float
     """What it adds to the evidence; below 0 it speaks against the tag."""
     tags: tuple[str, ...] = ()
-    """What images like it are tagged, if it is an anchor: that is nobody's image."""
+    """What images like it, or about it, are tagged, if it is an anchor or a subject."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +79,8 @@ class Kind:
     """What each of them adds."""
     names: Sequence[str] = ()
     tags: Sequence[tuple[str, ...]] = ()
-    """What images are tagged that are like each of the things named, if these are anchors."""
+    """What images are tagged that are like each of the things named, or about them, if these are
+    anchors or subjects."""
 
     def parts(self, place: int) -> list[Part]:
         """Return the parts told apart of one tag in question."""

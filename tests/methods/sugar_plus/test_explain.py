@@ -43,6 +43,7 @@ def explainer_of(fitted: FittedSugarPlus) -> Explainer:
         fitted.interest_weight,
         fitted.manners,
         fitted.whole,
+        fitted.subjects,
         fitted.sight,
         fitted.alone,
     )
@@ -59,8 +60,8 @@ def evidence_of(fitted: FittedSugarPlus, rows: Rows) -> np.ndarray:
     content = fitted.ridge.judge(rows, fitted.believed)
     alike = fitted.look_alikes.judge(rows, fitted.evidence).excess
     others = fitted.interest_weight * content.interest + fitted.alike_weight * alike
-    seen = np.zeros_like(alike) if fitted.sight is None else fitted.sight.said(rows)
-    return content.excess + others + seen
+    whole = [part.said(rows) for part in (fitted.subjects, fitted.sight) if part is not None]
+    return content.excess + others + np.sum([np.zeros_like(alike), *whole], axis=0)
 
 
 def kind(explanations: Explanations, name: str) -> Kind:
@@ -257,6 +258,19 @@ def test_nobodys_images_have_no_look_alikes_and_no_interests(odd, fitted, every)
         assert cell.any()
         assert not kind(every, name).net[cell].any()
         assert kind(every, name).net[~cell].any()
+
+
+def test_the_subject_named_is_the_main_one_and_has_all_that_subjects_say(odd, fitted, every):
+    rows, found = all_rows(odd), kind(every, "subject")
+    main = np.repeat(fitted.subjects.mostly(rows), odd.n_tags)
+
+    np.testing.assert_allclose(found.net, fitted.subjects.said(rows).ravel(), atol=1e-6)
+    np.testing.assert_array_equal(found.amount, found.net)
+    np.testing.assert_array_equal(found.number, main)
+    telling = fitted.subjects.telling_tags(explain.TAGS_OF_SUBJECT)
+    (part,) = found.parts(7)
+    assert part.name == f"subject {main[7]}"
+    assert part.tags == tuple(odd.tag_names[tag] for tag in telling[main[7]])
 
 
 def test_several_steps_give_the_explanations_of_one(odd, fitted, every, monkeypatch):

@@ -6,8 +6,6 @@ from methods.sugar_plus.literal import all_rows, ridge_of
 from sugartag.methods.sugar_plus import learning as module
 from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.learning import (
-    ALIKE_SHARE,
-    FEWEST_USES,
     ROWS_PER_BLOCK,
     GivenTags,
     Sample,
@@ -15,7 +13,6 @@ from sugartag.methods.sugar_plus.learning import (
     judge_given_tags,
     judge_sample,
     learn_manners,
-    learned_weights,
     sample_blocks,
     steps,
     tags_as_given,
@@ -45,51 +42,6 @@ def test_the_threshold_is_the_one_that_sorting_finds(rng, power):
 
 def test_where_nothing_is_probable_the_threshold_is_zero():
     assert best_threshold(np.zeros((2, 3), dtype=np.float32)) == 0.0
-
-
-def some_sample(rng, weights, shape=(300, 8)):
-    content, alike, interest = rng.standard_normal((3, *shape))
-    noise = 0.1 * rng.standard_normal(shape)
-    honest = weights[0] * content + weights[1] * alike + weights[2] * interest + noise
-    told = rng.random(shape[0]) < 0.8
-    honest[~told] = 5.0
-    given = rng.random(shape) < 0.5
-    return Sample(given, content, interest, alike, told), honest
-
-
-@pytest.mark.parametrize("interests", [True, False])
-@pytest.mark.parametrize("alike", [True, False])
-def test_weights_are_those_of_least_squares_on_images_whose_owner_has_others(rng, alike, interests):
-    sample, honest = some_sample(rng, (0.5, 0.2, 0.1))
-    told = sample.told
-    wanted = (honest[told] - honest[told].mean(axis=0)).ravel()
-    kinds = [sample.content, *[sample.alike] * alike, *[sample.interest] * interests]
-    columns = np.stack([kind[told].ravel() for kind in kinds], axis=1)
-
-    found = learned_weights(sample, honest, alike=alike, interests=interests)
-
-    solved = np.linalg.lstsq(columns, wanted, rcond=None)[0]
-    beside = iter(solved[1:] / solved[0])
-    expected = [next(beside) if wish else 0.0 for wish in (alike, interests)]
-    expected[0] *= ALIKE_SHARE
-    assert found == pytest.approx(expected, abs=1e-6)
-
-
-def test_what_speaks_against_itself_has_no_weight(rng):
-    against, honest = some_sample(rng, (0.5, -0.2, 0.1))
-    assert learned_weights(against, honest, alike=True, interests=True)[0] == 0.0
-
-    useless, honest = some_sample(rng, (-0.5, 0.2, 0.1))
-    assert learned_weights(useless, honest, alike=True, interests=True) == (0.0, 0.0)
-
-
-def test_too_few_uses_teach_no_weights(rng):
-    sample, honest = some_sample(rng, (0.5, 0.2, 0.1))
-    few = np.zeros_like(sample.given)
-    few.ravel()[: FEWEST_USES - 1] = True
-    little = Sample(few, sample.content, sample.interest, sample.alike, sample.told)
-
-    assert learned_weights(little, honest, alike=True, interests=True) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,8 @@ FAITHFUL = World(
     visual_difficulty=3.0,
 )
 """A world of owners with one interest each, whose images are hard to tell apart."""
+HARD = World(n_images=2_500, n_tags=150, n_owners=250, visual_difficulty=4.0, owner_style=1.0)
+"""A world in which looks say little, and other tags and images much."""
 FEW = {"anchors": 100}
 
 
@@ -83,6 +85,7 @@ def fitted(collection):
         ("look_alike_width", "nan"),
         ("look_alike_width", "0"),
         ("interests", "perhaps"),
+        ("subjects", "-1"),
     ],
 )
 def test_settings_out_of_range_are_refused(key, value):
@@ -111,15 +114,26 @@ def test_it_finds_the_truth_better_than_a_vote_and_its_own_tags_in_a_noisy_world
         (STAMPING, {"anchors": 0}, 0.06),
         (STAMPING, {"owner_variance": 0.0}, 0.02),
         (STAMPING, {"trust_rounds": 0}, 0.01),
-        (FAITHFUL, {"interests": False}, 0.005),
+        (HARD, {"subjects": 0}, 0.02),
     ],
-    ids=["anchors", "owner effects", "trust", "interests"],
+    ids=["anchors", "owner effects", "trust", "subjects"],
 )
 def test_each_part_that_is_on_by_default_earns_its_place(seed, world, off, gain):
     without = measured("sugar-plus", task_of(world, seed), **(FEW | off))
 
     assert whole(world, seed).map > without.map + gain
     assert whole(world, seed).miap > without.miap + gain
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_interests_earn_their_place_where_subjects_are_not_learned(seed):
+    task, settings = task_of(FAITHFUL, seed), FEW | {"subjects": 0}
+
+    with_them = measured("sugar-plus", task, **settings)
+    without = measured("sugar-plus", task, **settings, interests=False)
+
+    assert with_them.map > without.map + 0.005
+    assert with_them.miap > without.miap + 0.005
 
 
 def test_the_owners_history_finds_hidden_tags_where_owners_upload_series():
@@ -241,7 +255,7 @@ def by_bayes_rule(belief, said, habits, given):
     return b * if_right / (b * if_right + (1 - b) * if_wrong)
 
 
-def test_scores_are_bayes_rule_of_all_evidence_and_of_content_alone_for_strangers(
+def test_scores_are_bayes_rule_of_all_evidence_and_of_the_image_alone_for_strangers(
     collection, fitted
 ):
     rows = all_rows(collection)
@@ -249,7 +263,9 @@ def test_scores_are_bayes_rule_of_all_evidence_and_of_content_alone_for_stranger
     content = fitted.ridge.judge(rows, fitted.trusted)
     alike = fitted.look_alikes.judge(rows, fitted.evidence).excess
     looks = content.excess + fitted.sight.said(rows)
-    said = looks + fitted.alike_weight * alike + fitted.interest_weight * content.interest
+    about, about_itself = (fitted.subjects.said(rows, strangers_only=k) for k in (False, True))
+    others = fitted.alike_weight * alike + fitted.interest_weight * content.interest
+    said = looks + others + about
     seen, at = np.ones(len(rows), dtype=np.float32), rows.tags.nonzero()
     stamps = np.zeros(said.shape)
     stamps[at] = fitted.manners.stamps(rows, rows.tags, content.excess[at], seen)
@@ -257,13 +273,13 @@ def test_scores_are_bayes_rule_of_all_evidence_and_of_content_alone_for_stranger
     found, by_strangers = fitted.scores(rows), fitted.scores(rows, strangers_only=True)
 
     assert fitted.alike_weight > 0
-    assert fitted.interest_weight > 0
+    assert fitted.subjects.strength > 0
     known = collection.owner < collection.nobody
     expected = by_bayes_rule(fitted.whole, said.astype(np.float32), stamps, given)
     np.testing.assert_allclose(found[known], expected[known], atol=5e-5)
     alone = fitted.alone
     usual = fitted.manners.habits.weight @ RATES
-    expected = by_bayes_rule(alone, looks, np.full(said.shape, usual), given)
+    expected = by_bayes_rule(alone, looks + about_itself, np.full(said.shape, usual), given)
     np.testing.assert_allclose(by_strangers[known], expected[known], atol=5e-5)
 
 

@@ -12,10 +12,11 @@ from sugartag.collection.synthetic import World
 from sugartag.engine import LocalEngine
 from sugartag.evaluation.protocol import evaluate, truth_task
 from sugartag.methods.registry import make_method
-from sugartag.methods.sugar_plus import seeing
+from sugartag.methods.sugar_plus import looked_at, seeing
 from sugartag.methods.sugar_plus.belief import deviance, learned_belief
+from sugartag.methods.sugar_plus.looked_at import FOLDS, Directions, LookedAt
 from sugartag.methods.sugar_plus.seeing import STRENGTH_SHARE, STRENGTHS, chosen_strength
-from sugartag.methods.sugar_plus.sight import FOLDS, NEVER, Directions, Sight, folds_of
+from sugartag.methods.sugar_plus.sight import NEVER, Sight
 
 NOISY = World(
     n_images=1_500, n_tags=120, n_owners=150, n_features=48, random_noise=2.0, habits_per_owner=2.0
@@ -79,12 +80,6 @@ def test_new_images_are_judged_by_the_mean_of_all(drawn, collection):
     np.testing.assert_allclose(found, literally(drawn, rows, mean), atol=1e-5)
 
 
-def test_images_of_nobody_are_in_folds_one_by_one():
-    owner, position = np.array([4, 4, 9, 9]), np.array([0, 1, 2, 3])
-
-    assert folds_of(owner, position, 9).tolist() == [1, 1, 2, 0]
-
-
 def test_of_a_tag_that_came_later_nothing_is_said(drawn, collection):
     rows = with_five_features(all_rows(collection)).at(np.arange(20))
 
@@ -106,33 +101,14 @@ def test_no_image_has_a_say_about_itself(collection, fitted, monkeypatch):
             return found
 
         monkeypatch.setattr(seeing, "score_images", scored)
-        return seeing.learned_sight(fitted, collection, engine=LocalEngine())
+        every = LookedAt.of(collection, True)
+        return seeing.learned_sight(fitted, collection, every, engine=LocalEngine())
 
     low, high = learned(0.0), learned(1.0)
 
     fold = owner % FOLDS
     np.testing.assert_array_equal(low.weights[fold], high.weights[fold])
     assert not np.array_equal(low.weights[(fold + 1) % FOLDS], high.weights[(fold + 1) % FOLDS])
-
-
-def test_with_few_owners_images_are_in_folds_one_by_one(collection, fitted):
-    mine = replace_owners(collection, np.zeros(collection.n_images, dtype=np.int64))
-
-    many, one = (
-        seeing.learned_sight(fitted, some, engine=LocalEngine()) for some in (collection, mine)
-    )
-
-    assert many.n_owners == collection.n_owners
-    assert one.n_owners == 0
-
-
-def replace_owners(collection, owner):
-    shards, at = [], 0
-    for shard in collection.shards:
-        n = len(shard.owner)
-        shards.append(replace(shard, owner=owner[at : at + n].astype(shard.owner.dtype)))
-        at += n
-    return replace(collection, shards=tuple(shards))
 
 
 def test_sight_finds_more_of_the_truth_in_a_noisy_world():
@@ -152,38 +128,38 @@ def test_sight_finds_more_of_the_truth_in_a_noisy_world():
 def test_it_is_not_learned_where_nobody_wants_it_or_nothing_is_to_be_seen(collection, fitted):
     assert fitted.sight is not None
     assert fitted.alone is fitted.of_strangers
-    blind = fit(collection, sight=False)
+    blind = fit(collection, sight=False, subjects=0)
     assert blind.sight is None
     assert blind.alone is blind.manners.alone
     assert fit(without_features(collection)).sight is None
 
 
-def test_nothing_is_seen_where_all_images_look_the_same(collection, fitted):
+def test_nothing_is_seen_where_all_images_look_the_same(collection):
     shards = tuple(
         replace(shard, features=np.ones_like(shard.features)) for shard in collection.shards
     )
 
-    found = seeing.learned_sight(fitted, replace(collection, shards=shards), engine=LocalEngine())
-
-    assert found is None
+    assert fit(replace(collection, shards=shards), anchors=0).sight is None
 
 
-def test_only_collections_are_looked_at_of_which_a_good_part_can_be(collection, monkeypatch):
-    blocks = collection.blocks(seeing.ROWS_PER_BLOCK)
-    cells = seeing.ROWS_PER_BLOCK * collection.n_tags
+def test_it_is_learned_of_the_tags_most_used_and_says_nothing_of_others(
+    collection, fitted, monkeypatch
+):
+    monkeypatch.setattr(looked_at, "CELLS", 50 * collection.n_images)
+    some = LookedAt.of(collection, True)
 
-    def looked_at(some):
-        monkeypatch.setattr(seeing, "CELLS", some * cells)
-        return seeing.blocks_looked_at(collection)
+    found = seeing.learned_sight(fitted, collection, some, engine=LocalEngine())
 
-    assert len(blocks) == 6
-    assert looked_at(6) == blocks
-    assert looked_at(100) == blocks
-    assert looked_at(2) == (blocks[0], blocks[-1])
-    assert looked_at(1) == ()
+    said = found.said(all_rows(collection))
+    others = np.setdiff1d(np.arange(collection.n_tags), some.tags)
+    assert len(some.tags) == 50
+    assert np.abs(said[:, others]).max() < expit(float(NEVER)) * 2
+    assert np.abs(said[:, some.tags]).max(axis=0).min() > 0.01
+    chances = fitted.scores(all_rows(collection)).mean(axis=0)
+    np.testing.assert_allclose(found.share[some.tags], chances[some.tags], atol=1e-5)
 
 
-def test_the_strength_is_half_of_what_explains_given_tags_best():
+def test_the_strength_is_part_of_what_explains_given_tags_best():
     rng = np.random.default_rng(2)
     said, seen = (rng.normal(size=(300, 40), scale=0.1).astype(np.float32) for _ in range(2))
     given = rng.random((300, 40)) < expit(12.0 * (said + 1.0 * seen) - 2.0)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from sugartag.methods.sugar_plus.surest import (
+    FEWEST_STEPS,
     MOST_STEPS,
     RECALL_CELLS,
     RECALLS,
-    STEP,
+    STEPS,
+    UNKNOWN,
     USUAL_RECALL,
     estimated_recall,
 )
@@ -60,9 +62,9 @@ def test_recall_is_looked_for_within_bounds():
     assert estimated_recall(evidence, always, trusting(always)) == RECALLS[1]
 
 
-def shares_by_step(evidence, given, n_steps):
+def shares_by_step(evidence, given, n_steps, length=STEPS[0]):
     """Return how many tags each step of evidence has, and the share of them that is given."""
-    edges = np.quantile(evidence[given], 1.0 - STEP * np.arange(1, MOST_STEPS + 1))
+    edges = np.quantile(evidence[given], 1.0 - length * np.arange(1, MOST_STEPS + 1))
     step = np.searchsorted(-edges, -evidence.ravel())
     tags = np.bincount(step, minlength=MOST_STEPS)[:n_steps]
     return tags, np.bincount(step, given.ravel(), minlength=MOST_STEPS)[:n_steps] / tags
@@ -125,3 +127,26 @@ def test_tags_given_by_habit_do_not_raise_the_recall():
     found = estimated_recall(evidence, given | stamped, trusting(given))
 
     assert found == pytest.approx(0.6, abs=0.03)
+
+
+def test_where_few_tags_are_nearly_certain_it_is_looked_closer():
+    rng = np.random.default_rng(12)
+    evidence = rng.random((20_000, 30))
+    belongs = np.where(evidence > 0.996, 0.97, np.where(evidence > 0.9, 0.35, 0.02))
+    given = rng.random(evidence.shape) < 0.53 * belongs
+
+    found = estimated_recall(evidence, given, trusting(given))
+
+    _, coarse = shares_by_step(evidence, given, FEWEST_STEPS)
+    _, fine = shares_by_step(evidence, given, FEWEST_STEPS, length=STEPS[1])
+    assert coarse[-1] < 0.7 * coarse[0]
+    assert fine[-1] > 0.9 * fine[0]
+    assert found == pytest.approx(0.53, abs=0.03)
+
+
+def test_where_shares_fall_at_once_nobody_knows_and_recall_is_not_taken_for_low():
+    rng = np.random.default_rng(13)
+    evidence = rng.random((3_000, 20))
+    given = rng.random(evidence.shape) < 0.5 * np.exp(-400.0 * (1.0 - evidence))
+
+    assert estimated_recall(evidence, given, trusting(given)) >= UNKNOWN

@@ -28,14 +28,15 @@ from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.ridge import Content, Ridge
 from sugartag.methods.sugar_plus.sight import Sight
+from sugartag.methods.sugar_plus.subjects import Subjects
 from sugartag.methods.sugar_plus.votes import OwnersImages, Uses, votes_on
 
 NEAREST = 16
 """Anchors that can be told apart: those that an image is most like."""
 NAMED = 6
 """Anchors, and look-alikes, that are parts of their own; the others are one part together."""
-TAGS_OF_ANCHOR = 3
-"""Tags that tell what an anchor stands for."""
+TAGS_OF_ANCHOR = TAGS_OF_SUBJECT = 3
+"""Tags that tell what an anchor, or a subject, stands for."""
 CELLS_AT_ONCE = 2_048
 """Tags in question whose anchors are weighed in one step."""
 
@@ -77,6 +78,7 @@ class Explainer:
     interest_weight: float
     manners: Manners
     whole: Belief
+    subjects: Subjects | None
     sight: Sight | None
     alone: Belief
     """Of what is known of an image itself."""
@@ -108,6 +110,7 @@ class Explainer:
             *self._of_content(cells, content, seen, catalogue),
             whole_kind("interest", self.interest_weight * cells.at(content.interest)),
             self._of_look_alikes(cells, catalogue),
+            self._of_subjects(cells, catalogue),
             whole_kind("sight", self._of_sight(cells)),
         )
         evidence = np.sum([kind.net for kind in kinds], axis=0)
@@ -186,6 +189,18 @@ class Explainer:
         weights = self._dense_weights[cells.tag, len(self.evidence.anchors) :]
         return whole_kind("groups", np.einsum("ij,ij->i", tastes[cells.row], weights))
 
+    def _of_subjects(self, cells: Cells, catalogue: Catalogue) -> Kind:
+        """Return what the image is about: in all, and in the name of its main subject."""
+        if self.subjects is None:
+            return whole_kind("subject", np.zeros(len(cells)))
+        net, names = cells.at(self.subjects.said(cells.rows)), catalogue.tag_names
+        number = self.subjects.mostly(cells.rows)[cells.row]
+        shown = self.subjects.telling_tags(TAGS_OF_SUBJECT).tolist()
+        return replace(
+            kind_of("subject", net, np.arange(len(cells)), number, net, self._subjects),
+            tags=[tuple(names[tag] for tag in tags) for tags in shown],
+        )
+
     def _of_sight(self, cells: Cells) -> FloatArray:
         """Return what the image looks like as a whole."""
         return np.zeros(len(cells)) if self.sight is None else cells.at(self.sight.said(cells.rows))
@@ -219,6 +234,11 @@ class Explainer:
     @cached_property
     def _anchors(self) -> list[str]:
         return [f"anchor {number}" for number in range(len(self.evidence.anchors))]
+
+    @cached_property
+    def _subjects(self) -> list[str]:
+        n_folds, n_subjects = (0, 0) if self.subjects is None else self.subjects.common.shape
+        return [f"subject {number}" for number in range(n_folds * n_subjects)]
 
     @cached_property
     def _tags_of_anchors(self) -> list[list[int]]:

@@ -27,6 +27,7 @@ from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sight import Sight
+from sugartag.methods.sugar_plus.subjects import Subjects
 from sugartag.methods.sugar_plus.through import Through
 
 
@@ -50,10 +51,13 @@ class FittedSugarPlus:
     """The probability from which suggesting a tag raises the F that is expected."""
     decided: SparseRows
     """Images fitted x tags: 1 where somebody said that the tag is right, -1 where wrong; int8."""
+    subjects: Subjects | None = None
+    """What images are about, where that was learned."""
     sight: Sight | None = None
     """What images look like as a whole, where that was learned."""
     of_strangers: Belief | None = None
-    """Of content and sight; where there is no sight, of content alone, as manners have it."""
+    """Of content, subjects and sight; where there is neither of these, of content alone, as
+    manners have it."""
 
     @property
     def evidence(self) -> Evidence:
@@ -116,6 +120,7 @@ class FittedSugarPlus:
             self.interest_weight,
             self.manners,
             self.whole,
+            self.subjects,
             self.sight,
             self.alone,
         )
@@ -139,18 +144,23 @@ class FittedSugarPlus:
         through = Through(self.ridge, now, self.believed)
         alike = self.look_alikes.judge(now, self.evidence).times(self.alike_weight)
         at_given = through.with_others(alike, self.interest_weight, rows.tags, out)
-        if self.sight is not None:
-            self.sight.add_to(out, rows)
+        self._add_looked_at(out, now)
         stamps = self.manners.stamps(rows, rows.tags, at_given, through.seen)
         _believe(self.whole, out, same_places(stamps, rows.tags))
 
     def _by_strangers(self, rows: Rows, out: FloatArray) -> None:
-        through = Through(self.ridge, self.corrected(rows), self.believed)
-        out[:], _ = through.content()
-        if self.sight is not None:
-            self.sight.add_to(out, rows)
+        now = self.corrected(rows)
+        out[:], _ = Through(self.ridge, now, self.believed).content()
+        self._add_looked_at(out, now, strangers_only=True)
         stamps = np.full(rows.tags.nnz, self.manners.habits.usual)
         _believe(self.alone, out, same_places(stamps, rows.tags))
+
+    def _add_looked_at(self, out: FloatArray, rows: Rows, *, strangers_only: bool = False) -> None:
+        """Add what images are about, and what they look like, to what is said about them."""
+        if self.subjects is not None:
+            self.subjects.add_to(out, rows, strangers_only=strangers_only)
+        if self.sight is not None:
+            self.sight.add_to(out, rows)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries, same_places
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.belief import Belief, learned_belief, slip_rates
-from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE
 from sugartag.methods.sugar_plus.given import Multiplied, judge_fitted_tags
 from sugartag.methods.sugar_plus.habits import Habits
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
@@ -22,12 +21,8 @@ CELLS = 1 << 22
 ROWS_PER_BLOCK = 256
 CELLS_AT_ONCE = 1 << 22
 """Images x tags that are worked on in one step, about."""
-ALIKE_SHARE = 0.5
-"""Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
 ENTRIES_AT_ONCE = 1 << 16
 """Given tags that are worked on in one step."""
-FEWEST_USES = 100
-"""Given tags of owners with several images that are enough to learn weights from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,33 +179,6 @@ def _content_of_given(
         found[filled : filled + len(part)] = part
         filled += len(part)
     return found
-
-
-def learned_weights(
-    sample: Sample, honest: FloatArray, *, alike: bool, interests: bool, threads: int = 1
-) -> tuple[float, float]:
-    """Return the weights of look-alikes and of interests beside content, by least squares."""
-    told = sample.told
-    if np.count_nonzero(sample.given[told]) < FEWEST_USES:
-        return 0.0, 0.0
-    mean = honest[told].mean(axis=0)
-
-    def products(some: slice) -> FloatArray:
-        mine = told[some]
-        parts = [part[some][mine] for part in (sample.content, sample.alike, sample.interest)]
-        numbers = np.stack([*parts, honest[some][mine] - mean], dtype=np.float64).reshape(4, -1)
-        return numbers @ numbers.T
-
-    gram = np.sum(run_parts(products, row_blocks(len(told), ROWS_AT_ONCE), threads), axis=0)
-    used = np.flatnonzero([True, alike, interests])
-    among = gram[np.ix_(used, used)]
-    among[np.diag_indices_from(among)] += 1e-9 * max(float(np.trace(among)), 1e-9)
-    weight = np.zeros(3)
-    weight[used] = np.linalg.solve(among, gram[used, 3])
-    if weight[0] <= 0:
-        return 0.0, 0.0
-    found = np.maximum(weight[1:] / weight[0], 0.0)
-    return ALIKE_SHARE * float(found[0]), float(found[1])
 
 
 def best_threshold(probability: FloatArray) -> float:

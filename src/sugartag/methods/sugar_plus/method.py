@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from sugartag._typing import SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine
 from sugartag.engine.heap import give_back_freed_memory
 from sugartag.methods.settings import require, require_not_negative, require_positive
-from sugartag.methods.sugar_plus.belief import learned_belief
 from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose
 from sugartag.methods.sugar_plus.decisions import nothing_decided
 from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
@@ -25,18 +25,24 @@ from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.held_out import penalties
 from sugartag.methods.sugar_plus.kept_evidence import keeping_dense, keeping_nothing
 from sugartag.methods.sugar_plus.learning import (
+    GivenTags,
     Sample,
     best_threshold,
     judge_sample,
     learn_manners,
-    learned_weights,
     sample_blocks,
     tags_as_given,
 )
+from sugartag.methods.sugar_plus.look_alikes import LookAlikes
+from sugartag.methods.sugar_plus.looked_at import LookedAt
+from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.remembered import find_look_alikes
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.seeing import score_images, with_sight
+from sugartag.methods.sugar_plus.subject_learning import learned_subjects
+from sugartag.methods.sugar_plus.subjects import Subjects
 from sugartag.methods.sugar_plus.sums import Sums, add_up
+from sugartag.methods.sugar_plus.weighing import About, Heard, Weights
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +78,9 @@ class SugarPlus:
     """Width within which two images of one owner look alike, in median distances."""
     interests: bool = True
     """Use what the content of an owner's other images says."""
+    subjects: int = 64
+    """Subjects that images are about, at most, in collections that are not too large for it; 0
+    leaves them out."""
     sight: bool = True
     """Learn from the chances of tags what images look like as a whole, in collections that are not
     too large for it."""
@@ -82,7 +91,14 @@ class SugarPlus:
 
     def __post_init__(self) -> None:
         require_not_negative(
-            self, "anchors", "max_predictors", "tastes", "history", "owner_variance", "trust_rounds"
+            self,
+            "anchors",
+            "max_predictors",
+            "tastes",
+            "history",
+            "subjects",
+            "owner_variance",
+            "trust_rounds",
         )
         require_positive(self, "look_alike_width")
         for name in ("kernel_width", "anchor_ridge", "tag_ridge"):
@@ -96,7 +112,35 @@ class SugarPlus:
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
     ) -> FittedSugarPlus:
         """Add up, solve, learn what it means; then again, with tags as far as they are trusted."""
-        clock, threads = _Clock(), engine.threads
+        clock = _Clock()
+        known = self._regressed(collection, clock, engine=engine, rng=rng)
+        blocks, threads = sample_blocks(collection), engine.threads
+        honest = known.given.honest_in(blocks)
+        looked_at = self._looked_at(collection)
+        subjects = self._subjects(known, collection, looked_at, engine=engine, rng=rng)
+        about = None if subjects is None else About.of(subjects, collection, blocks)
+        wanted = {"alike": self.history > 0, "interests": self.interests}
+        weights = Weights.learned(known.sample, honest, about, **wanted, threads=threads)
+        heard = weights.heard(known.sample, about, honest, known.manners.alone.slips)
+        found = known.weighed(weights, subjects, heard, threads=threads)
+        clock.tell("%s", weights)
+        if self.sight and looked_at is not None:
+            found = with_sight(found, collection, looked_at, heard, engine=engine)
+        scores = list(engine.map(score_images, blocks, collection, found))
+        found = replace(found, threshold=best_threshold(np.concatenate(scores)))
+        clock.tell("floor %.2f", found.floor)
+        return found
+
+    def _regressed(
+        self,
+        collection: Collection,
+        clock: "_Clock",
+        *,
+        engine: Engine,
+        rng: np.random.Generator,
+    ) -> "Regressed":
+        """Add up, solve and learn how people tag; again, with tags as far as they are trusted."""
+        threads = engine.threads
         evidence, choice = self._described(collection, engine=engine, rng=rng)
         clock.tell("%s", choice)
         evidence = keeping_dense(evidence, collection, engine=engine)
@@ -126,31 +170,30 @@ class SugarPlus:
                 trusted = given.trusted(manners.alone, engine.room, threads=threads)
                 sums = add_up(collection, evidence, trusted, engine=engine, same=sums)
                 clock.tell("given tags trusted to %.2f", float(trusted.sum() / max(trusted.nnz, 1)))
-        honest = given.honest_in(sample_blocks(collection))
-        wanted = {"alike": self.history > 0, "interests": self.interests}
-        alike, interest = learned_weights(sample, honest, **wanted, threads=threads)
-        said = sample.content + alike * sample.alike + interest * sample.interest
-        slips = manners.alone.slips
-        whole = learned_belief(said, sample.given, honest, slips, threads=threads)
         ridge = replace(ridge, evidence=keeping_nothing(evidence))
-        found = FittedSugarPlus(
-            ridge,
-            trusted,
-            look_alikes,
-            alike,
-            interest,
-            manners,
-            whole,
-            choice,
-            0.0,
-            nothing_decided(trusted.shape),
+        return Regressed(choice, ridge, trusted, look_alikes, sample, manners, given)
+
+    def _looked_at(self, collection: Collection) -> LookedAt | None:
+        """Return the images that are looked at as a whole, if any are."""
+        wanted = self.subjects or self.sight
+        return LookedAt.of(collection, self.unit_features) if wanted else None
+
+    def _subjects(
+        self,
+        known: "Regressed",
+        collection: Collection,
+        looked_at: LookedAt | None,
+        *,
+        engine: Engine,
+        rng: np.random.Generator,
+    ) -> Subjects | None:
+        """Learn what images are about, where that is wanted and can be."""
+        if not self.subjects or looked_at is None:
+            return None
+        wanted = self.subjects, self.owner_variance
+        return learned_subjects(
+            collection, known.trusted, looked_at, *wanted, engine=engine, rng=rng
         )
-        if self.sight:
-            found = with_sight(found, collection, sample, honest, engine=engine)
-        scores = list(engine.map(score_images, sample_blocks(collection), collection, found))
-        found = replace(found, threshold=best_threshold(np.concatenate(scores)))
-        clock.tell("look-alikes %.2f, interests %.2f, floor %.2f", alike, interest, found.floor)
-        return found
 
     def _described(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
@@ -172,6 +215,41 @@ class SugarPlus:
         """Solve the regression with the ridges chosen."""
         penalty = penalties(evidence, evidence.n_sparse, choice.tag_ridge, choice.anchor_ridge)
         return Ridge.solved(sums, evidence, penalty, self.owner_variance, threads=threads)
+
+
+@dataclass(frozen=True, eq=False)
+class Regressed:
+    """What the regression says, and how people tag by that."""
+
+    choice: Choice
+    ridge: Ridge
+    trusted: SparseRows
+    look_alikes: LookAlikes
+    sample: Sample
+    manners: Manners
+    given: GivenTags
+
+    def weighed(
+        self, weights: Weights, subjects: Subjects | None, heard: Heard, *, threads: int = 1
+    ) -> FittedSugarPlus:
+        """Return the model that all evidence together makes."""
+        whole, alone = heard.beliefs(threads=threads)
+        found = FittedSugarPlus(
+            self.ridge,
+            self.trusted,
+            self.look_alikes,
+            weights.alike,
+            weights.interest,
+            self.manners,
+            whole,
+            self.choice,
+            0.0,
+            nothing_decided(self.trusted.shape),
+        )
+        if subjects is None or not weights.subjects:
+            return found
+        subjects = replace(subjects, strength=weights.subjects)
+        return replace(found, subjects=subjects, of_strangers=alone)
 
 
 class _Clock:

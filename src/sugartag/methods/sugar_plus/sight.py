@@ -15,29 +15,10 @@ import numpy as np
 from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Rows
 from sugartag.linalg.compiled import compiled, fit_together, read_only
-from sugartag.methods.sugar_plus.likeness import compared_features
+from sugartag.methods.sugar_plus.looked_at import FOLDS, Directions, folds_of
 
-FOLDS = 3
 NEVER = np.float32(-30)
 """What a regression says of a tag of which it knows nothing: that it has a chance of 0."""
-
-
-@dataclass(frozen=True, eq=False)
-class Directions:
-    """The directions in which images differ most."""
-
-    middle: FloatArray
-    """Of all images: features, float32."""
-    axes: FloatArray
-    """Features x directions, float32."""
-    unit_features: bool
-
-    def of(self, rows: Rows) -> FloatArray:
-        """Return images x directions and, last, ones."""
-        features = compared_features(rows.features_like(len(self.middle)), self.unit_features)
-        found = np.ones((len(rows), self.axes.shape[1] + 1), dtype=np.float32)
-        np.matmul(features - self.middle, self.axes, out=found[:, :-1])
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +57,15 @@ class Sight:
 
     def for_tags(self, n_tags: int) -> "Sight":
         """Return the same for more tags, of which nothing is said."""
-        more = n_tags - len(self.share)
-        weights = np.pad(self.weights, ((0, 0), (0, 0), (0, more)))
-        weights[:, -1, len(self.share) :] = NEVER
-        return replace(self, weights=weights, share=np.pad(self.share, (0, more)))
+        return self.at_tags(np.arange(len(self.share)), n_tags)
+
+    def at_tags(self, tags: IntArray, n_tags: int) -> "Sight":
+        """Return the same with its tags in other places; nothing is said of the others."""
+        weights = np.zeros((*self.weights.shape[:2], n_tags), dtype=np.float32)
+        weights[:, -1], weights[:, :, tags] = NEVER, self.weights
+        share = np.zeros(n_tags, dtype=np.float32)
+        share[tags] = self.share
+        return replace(self, weights=weights, share=share)
 
     def _folds(self, rows: Rows) -> IntArray:
         return folds_of(rows.owner, rows.position, self.n_owners)
@@ -88,12 +74,6 @@ class Sight:
     def _mean(self) -> FloatArray:
         mean: FloatArray = self.weights.mean(axis=0, dtype=np.float32)
         return mean
-
-
-def folds_of(owner: IntArray, position: IntArray, n_owners: int) -> IntArray:
-    """Return the fold of each image: that of its owner, if anybody knows who that is."""
-    found: IntArray = np.where(owner < n_owners, owner, position) % FOLDS
-    return found
 
 
 @compiled

@@ -5,8 +5,9 @@ surest ones belong with 0.8 or 0.99, as the collection has it, and from the sure
 fewer do. So a line is laid through the shares that are given, step by step of evidence, as long as
 they fall little, and the recall is what it has one step above the first. Where the evidence
 saturates the line is level; where it does not, the recall is more than the share of any step. Where
-shares fall at once there is nothing to lay a line through, and the surest tags are taken for not
-nearly certain: nothing looks surer than it is for want of evidence.
+shares fall so fast that too few steps are on the line, it is looked closer, in shorter steps. If
+there is nothing to lay a line through then either, the surest tags are taken for not nearly
+certain: nothing looks surer than it is for want of evidence.
 """
 
 import numpy as np
@@ -14,8 +15,11 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.methods.sugar_plus.evidence_steps import cells_in_steps
 
-STEP, MOST_STEPS = 0.02, 25
-"""Steps are as long as this share of the given tags; so many may be on the line."""
+STEPS, MOST_STEPS = (0.02, 0.01, 0.005), 25
+"""Steps are as long as the first of these shares of the given tags that leaves enough of them on
+the line; so many may be on it."""
+FEWEST_TAGS = 50
+"""Given tags of a step: with fewer it is not looked closer."""
 FEWEST_STEPS, UNKNOWN = 4, 0.6
 """Of fewer steps no line is made; their share counts if it is more than this."""
 NEARLY, NOTICED = 0.9, 1.5
@@ -38,13 +42,25 @@ def estimated_recall(
     """
     if not given.any():
         return USUAL_RECALL
-    edges = np.quantile(evidence[given], 1.0 - STEP * np.arange(1, MOST_STEPS + 1))
-    nothing = np.zeros(evidence.shape[1])
-    tags, hits, *_ = cells_in_steps(-edges, -evidence, given, honest, nothing, threads=threads)
-    first = slice(_nearly_as_sure(tags[:MOST_STEPS], hits[:MOST_STEPS]))
-    share, count = _above_the_first(tags[first], hits[first]), tags[first].sum()
+    tags, hits = _surest_steps(evidence, given, honest, threads=threads)
+    share, count = _above_the_first(tags, hits), tags.sum()
     found = (count * share + USUAL_RECALL * RECALL_CELLS) / (count + RECALL_CELLS)
     return float(np.clip(found, *RECALLS))
+
+
+def _surest_steps(
+    evidence: FloatArray, given: BoolArray, honest: FloatArray, *, threads: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the cells and the hits of the steps that are nearly as sure as the surest."""
+    of_given, nothing = evidence[given], np.zeros(evidence.shape[1])
+    for length in STEPS:
+        edges = np.quantile(of_given, 1.0 - length * np.arange(1, MOST_STEPS + 1))
+        found = cells_in_steps(-edges, -evidence, given, honest, nothing, threads=threads)
+        tags, hits = found[0, :MOST_STEPS], found[1, :MOST_STEPS]
+        count = _nearly_as_sure(tags, hits)
+        if count >= FEWEST_STEPS or 0.5 * length * len(of_given) < FEWEST_TAGS:
+            break
+    return tags[:count], hits[:count]
 
 
 def _nearly_as_sure(tags: FloatArray, hits: FloatArray) -> int:
