@@ -5,7 +5,7 @@ from the truth of four fifths of the images, from features and all given tags, a
 fifth. A run that was killed continues where it stopped, and what the result file holds already is
 not run again.
 
-    python benchmarks/bench_clean_labels.py --seeds 5
+    python benchmarks/bench_clean_labels.py --seeds 5 --more
     python benchmarks/compare.py render
 """
 
@@ -23,15 +23,18 @@ from comparison.cases import WORLDS, TaskRound, planted_case
 from comparison.clean_labels import (
     FEATURE_SCALES,
     KINDS,
+    MORE_IMAGES,
     N_FOLDS,
     Labelled,
     cross_validated,
+    found_by_many,
     missing_found,
 )
 from comparison.extra_sections import (
     CLEAN_LABELS,
     FOLDINGS,
     LABEL_MEASURES,
+    MANY,
     OURS,
     RIGHT,
     labels_summary,
@@ -89,6 +92,15 @@ def measure_case(file: ResultFile, name: str, asked: argparse.Namespace) -> None
             for kind in KINDS:
                 learned = partial(classified, here, known, kind, over=over, seed=seed)
                 fill(found, kind, learned, told=f"{told}, {kind} over {over}")
+        if asked.more:
+            many = partial(from_many_images, name, seed)
+            file.fill(run, MANY, many, told=f"{told}, many images", before_saving=summarise)
+
+
+def from_many_images(name: str, seed: int) -> dict[str, Any]:
+    """Return what a classifier finds that learned from very many images."""
+    found = found_by_many(World(**planted_case(name).settings), seed, RIGHT)
+    return {"missing": found, "images": MORE_IMAGES}
 
 
 def classified(
@@ -128,6 +140,7 @@ def arguments(texts: Sequence[str]) -> argparse.Namespace:
     parser = command_line(__doc__, CLEAN_LABELS)
     parser.add_argument("--cases", nargs="+", choices=list(WORLDS), default=list(WORLDS))
     parser.add_argument("--folds", nargs="+", choices=list(FOLDINGS), default=list(FOLDINGS))
+    parser.add_argument("--more", action="store_true", help="also learn from very many images")
     return parsed(parser, texts)
 
 

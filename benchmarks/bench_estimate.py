@@ -52,21 +52,34 @@ def main() -> None:
         return
     if asked.refit:
         document = json.loads(asked.out.read_text(encoding="utf-8"))
-        runs = [told(run["took"]) for run in document["runs"]]
+        runs = [
+            told(run["took"]) | {key: run[key] for key in ("cpu",) if key in run}
+            for run in document["runs"]
+        ]
         asked.out.write_text(in_json(document | found_in(runs)), encoding="utf-8")
         if asked.out == RESULTS:
             write_page(asked.out)
         return
     chosen = [pair for pair in METHODS if not asked.methods or pair[0] in asked.methods]
     worlds = SMALL_WORLDS if asked.small else WORLDS
-    runs = []
+    others, runs = kept_runs(asked.out, {name for name, _ in chosen}), []
     for world in worlds:
         for name, settings in chosen:
             took = measured(name, settings, world, suggest=False, by_processor=asked.small)
-            runs.append(told(took))
-            write(runs, asked.out, by_processor=asked.small)
+            runs.append(told(took) | {"cpu": machine()["cpu"]})
+            every = sorted([*runs, *others], key=lambda run: run["world"]["n_images"])
+            write(every, asked.out, by_processor=asked.small)
     if asked.out == RESULTS:
         write_page(asked.out)
+
+
+def kept_runs(file: Path, anew: set[str]) -> list[dict[str, Any]]:
+    """Return the runs of a result file that are of other methods, with the machine they ran on."""
+    if not file.exists():
+        return []
+    document = json.loads(file.read_text(encoding="utf-8"))
+    before = {"cpu": document["machine"]["cpu"]}
+    return [before | run for run in document["runs"] if run["method"] not in anew]
 
 
 def write(runs: list[dict[str, Any]], file: Path, *, by_processor: bool) -> None:
@@ -147,12 +160,20 @@ def table(document: dict[str, Any]) -> str:
             cells += [told(run[key]["measured"]), f"{run[key]['off_by']:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
     worst, computer = document["worst"], document["machine"]
+    made_on: dict[str, list[str]] = {}
+    for run in document["runs"]:
+        names = made_on.setdefault(run.get("cpu", computer["cpu"]), [])
+        names += [run["method"]] if run["method"] not in names else []
+    machines = " and ".join(
+        cpu if len(made_on) == 1 else f"{cpu} ({', '.join(names)})"
+        for cpu, names in made_on.items()
+    )
     lines += [
         "",
         f"At worst, time is off by a factor of {worst['seconds']:.2f}, memory by "
         f"{worst['bytes']:.2f} and disk by {worst['model_bytes']:.2f}; {COUNTED_WITHIN:g} is what "
         f"is claimed, and {ITERATED_WITHIN:g} for the time of solvers that "
-        f"iterate. Measured on {computer['cpu']}, {computer['cores']} cores, {document['date']}"
+        f"iterate. Measured on {machines}, {computer['cores']} cores, {document['date']}"
         + (", one thread, in processor time." if document["by_processor_time"] else "."),
     ]
     return "\n".join(lines)

@@ -33,6 +33,8 @@ STAGES = {
             "find_look_alikes": "look-alikes",
             "learn_manners": "judging",
             "SugarPlus.solved": "solving",
+            "SugarPlus._looked_at": "seeing",
+            "SugarPlus._subjects": "seeing",
             "with_sight": "seeing",
             "SugarPlus.fit": "learning",
         }

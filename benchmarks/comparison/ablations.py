@@ -22,6 +22,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "without look-alikes": {"history": 0},
     "without interests": {"interests": False},
     "without trust in tags": {"trust_rounds": 0},
+    "without subjects": {"subjects": 0},
     "without sight": {"sight": False},
 }
 MEASURES = {"map": "MAP", "miap": "MiAP", "f_top5": "F top 5"}

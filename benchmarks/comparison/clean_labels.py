@@ -6,7 +6,7 @@ to learn from.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -15,10 +15,12 @@ from comparison.linear_classifiers import logistic_scores, ridge_scores
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.assignment.rank import top_tags
 from sugartag.collection.model import Collection, Rows
+from sugartag.collection.synthetic import World
 from sugartag.engine.base import Engine
-from sugartag.evaluation.protocol import Task
+from sugartag.evaluation.protocol import Task, truth_task
 from sugartag.evaluation.ranking import average_precision
 from sugartag.features.normalise import visual_rows
+from sugartag.linalg.logistic import logistic_weights
 
 N_FOLDS = 5
 FEATURE_SCALES = (1.0, 2.0, 4.0, 8.0)
@@ -27,6 +29,9 @@ TOP = 5
 """Tags of an image that the floor is chosen for."""
 FLOORS = 50
 """Floors tried."""
+MORE_IMAGES = 100_000
+"""Other images of the same world that classifiers with very many labels learn from."""
+MANY_PENALTY, MANY_STEPS = 1.0, 60
 FOLDING = 5
 """Keeps the random numbers of folds apart from those that make a world or fit a method."""
 
@@ -207,6 +212,32 @@ def missing_found(task: Task, scores: FloatArray, right: float) -> float:
     concepts, tags = (list(part) for part in (task.concept_tag.keys(), task.concept_tag.values()))
     missing = task.given.rows(everything).tags.toarray()[:, tags] == 0
     wanted = task.positives_of(everything).toarray()[:, concepts][missing] > 0
-    so_far = np.cumsum(wanted[np.argsort(-scores[:, tags][missing], kind="stable")])
+    return found_in_order(scores[:, tags][missing], wanted, right)
+
+
+def found_by_many(world: World, seed: int, right: float) -> float:
+    """Return the same of logistic regression that learned from very many other images of a world.
+
+    With so many images it does not matter how much is penalised. Features are standardised.
+    """
+    more = world.n_owners * MORE_IMAGES // world.n_images
+    sizes = {"n_images": world.n_images + MORE_IMAGES, "n_owners": world.n_owners + more}
+    task = truth_task(replace(world, **sizes).generate(seed))
+    known, here = Labelled.of(task), np.arange(task.given.n_images) < world.n_images
+    features = known.features - known.features.mean(axis=0)
+    features /= np.maximum(features.std(axis=0), np.finfo(np.float32).tiny)
+    ones = np.ones((len(features), 1))
+    inputs = np.hstack([features, 2.0 * known.tags, ones]).astype(np.float32)
+    labels = known.labels[~here].astype(np.float32)
+    weights = logistic_weights(inputs[~here], labels, MANY_PENALTY, MANY_STEPS)
+    concepts, tags = (list(part) for part in (task.concept_tag.keys(), task.concept_tag.values()))
+    missing = known.tags[here][:, tags] == 0
+    wanted = known.labels[here][:, concepts][missing]
+    return found_in_order((inputs[here] @ weights)[:, concepts][missing], wanted, right)
+
+
+def found_in_order(scores: FloatArray, wanted: BoolArray, right: float) -> float:
+    """Return which part of what is wanted is in the longest list by score that is mostly right."""
+    so_far = np.cumsum(wanted[np.argsort(-scores, kind="stable")])
     enough = np.flatnonzero(so_far >= right * np.arange(1, len(so_far) + 1))
     return float(so_far[enough[-1]] / so_far[-1]) if len(enough) else 0.0

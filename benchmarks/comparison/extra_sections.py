@@ -16,6 +16,7 @@ CLEAN_LABELS = "clean-labels.json"
 VOCABULARY = "vocabulary.json"
 """What ``benchmarks/bench_vocabulary.py`` writes."""
 OURS = "sugar-plus"
+MANY = "many images"
 BETTER = "better"
 LESS = "difference"
 MEASURES = {"map": "MAP", "miap": "MiAP", "f_top5": "F top 5"}
@@ -52,7 +53,9 @@ over seeds; ± is half the 95 % t interval over seeds. F is not quite of the sam
 give all five places to the concepts they learned; sugar-plus does not know which tags these are,
 and others take some of its places. *Missing tags found* is how many of the right tags that nobody
 gave are in the longest list of tags to add that is {right} right, all images in one list by
-score: what additions of that precision can find at best, if somebody knew where to end the list."""
+score: what additions of that precision can find at best, if somebody knew where to end the list.
+The last row is logistic regression that learned the truth of very many other images of the same
+world: about what anybody could tell from what there is to see."""
 
 
 def labels_section(document: Mapping[str, Any]) -> str:
@@ -67,6 +70,9 @@ def labels_section(document: Mapping[str, Any]) -> str:
 def labels_summary(runs: Mapping[str, Run]) -> dict[str, Any]:
     """Return means and intervals over the seeds that have all of sugar-plus and a folding."""
     found: dict[str, Any] = {OURS: _intervals([run[OURS] for run in runs.values() if OURS in run])}
+    if many := [run[MANY] for run in runs.values() if MANY in run]:
+        found[MANY] = t_interval([run["missing"] for run in many])
+        found[MANY] |= {"images": many[0]["images"], "runs": len(many)}
     for over in FOLDINGS:
         whole = [
             run for run in runs.values() if OURS in run and set(NAMES) <= set(run.get(over, {}))
@@ -94,6 +100,11 @@ def labels_table(summary: Mapping[str, Any]) -> str:
             rows += [[f"{NAMES[kind]}, {learned}", *_cells(found[kind])] for kind in NAMES]
             label = f"{OURS} less {_better(found['chosen'])}, {learned}"
             rows.append([label, *_cells(found[LESS], sign="+")])
+    if many := summary.get(MANY):
+        seeds = "seed" if many["runs"] == 1 else "seeds"
+        label = f"{NAMES['logistic']}, {many['images']:,} other images, {many['runs']} {seeds}"
+        nothing = [NOTHING] * (len(LABEL_MEASURES) - 1)
+        rows.append([label, *nothing, _with_half(many, "")])
     return table(["method", *LABEL_MEASURES.values()], rows)
 
 

@@ -121,8 +121,9 @@ PLANTED_NOTE = """\
 In planted worlds the truth is known of the tags that can be seen in an image, and only those are
 judged. Few missing tags can be told from the evidence there is, also by those who know the truth of
 other images: *missing tags found*, against classifiers trained on clean labels, says how few. Where
-even the strongest evidence is weak nothing is added at all. How recall is told and what additions
-aim at was chosen looking at these verdicts, and at those of other seeds."""
+even the strongest evidence is weak, few tags are added or none: precision is then that of the seeds
+in which any are, and as much a matter of luck. How recall is told and what additions aim at was
+chosen looking at these verdicts, and at those of other seeds."""
 HIDDEN_NOTE = """\
 Of OpenClipart {hidden} of the given tags were hidden, and for each tag left a wrong one was
 added with probability {injected:g}, others than those that fitting hides and adds on its own. Right
@@ -168,8 +169,9 @@ def _measures_table(cases: Mapping[str, Any], method: str) -> str:
     rows = []
     for name, case in cases.items():
         if method in case["methods"]:
-            summary = case["methods"][method]["summary"]
-            rows.append([TITLES.get(name, name), *(_cell(summary[key]) for key in COLUMNS)])
+            summary, runs = (case["methods"][method][key] for key in ("summary", "runs"))
+            cells = (_cell(summary[key], len(runs)) for key in COLUMNS)
+            rows.append([TITLES.get(name, name), *cells])
     return _table(["collection", *COLUMNS.values()], rows)
 
 
@@ -191,11 +193,13 @@ def _reliability_table(cases: Mapping[str, Any], method: str) -> str:
     return _table(["chance", *edges], rows)
 
 
-def _cell(value: Mapping[str, Any] | None) -> str:
+def _cell(value: Mapping[str, Any] | None, n_runs: int) -> str:
+    """Return mean and half interval, and of how many runs if others have no such measure."""
     if value is None:
         return NOTHING
     half = "" if value["high"] is None else f" ± {value['high'] - value['mean']:.3f}"
-    return f"{value['mean']:.3f}{half}"
+    some = "" if value["runs"] == n_runs else f" ({value['runs']} of {n_runs} seeds)"
+    return f"{value['mean']:.3f}{half}{some}"
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -19,12 +19,15 @@ from comparison.clean_labels import (
     choose,
     cross_validated,
     dealt,
+    found_by_many,
     mean_precision,
     missing_found,
 )
 from comparison.extra_sections import CLEAN_LABELS, OURS
 from comparison.jobs import read_json, write_json
+from sugartag.collection.synthetic import World
 from sugartag.evaluation.protocol import truth_task
+from sugartag.linalg.logistic import logistic_weights
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +136,25 @@ def test_missing_tags_are_found_by_the_longest_list_that_is_right_often_enough(h
     assert missing_found(task, scores, 0.9) == pytest.approx(3 / len(missing))
     scores[tuple(wrong[101])] = 3.0
     assert missing_found(task, scores, 1.0) == 0.0
+
+
+def test_many_labels_are_those_of_other_images_of_the_same_world(monkeypatch):
+    world = World(n_images=300, n_tags=80, n_owners=30, n_topics=4, n_features=20)
+    monkeypatch.setattr(clean_labels, "MORE_IMAGES", 1_500)
+    seen = []
+
+    def learned(inputs, labels, *settings):
+        seen.append((len(inputs), len(labels)))
+        return logistic_weights(inputs, labels, *settings)
+
+    monkeypatch.setattr(clean_labels, "logistic_weights", learned)
+
+    many = found_by_many(world, 0, 0.6)
+    monkeypatch.setattr(clean_labels, "MORE_IMAGES", 100)
+    few = found_by_many(world, 0, 0.6)
+
+    assert seen == [(1_500, 1_500), (100, 100)]
+    assert 0.0 <= few < many < 1.0
 
 
 def test_a_run_continues_where_it_stopped(here, tmp_path, monkeypatch, capsys):

@@ -73,4 +73,15 @@ def test_an_estimate_is_made_anew_from_what_was_measured():
     document = json.loads((RESULTS / "estimate.json").read_text(encoding="utf-8"))
 
     for run in document["runs"]:
-        assert bench_estimate.told(run["took"]) == run
+        assert bench_estimate.told(run["took"]).items() <= run.items()
+
+
+def test_runs_of_other_methods_are_kept_with_the_machine_they_ran_on(tmp_path):
+    file = tmp_path / "estimate.json"
+    runs = [{"method": name, "cpu": "new"} for name in ("a", "b")] + [{"method": "c"}]
+    file.write_text(json.dumps({"machine": {"cpu": "old"}, "runs": runs}), encoding="utf-8")
+
+    kept = bench_estimate.kept_runs(file, {"a"})
+
+    assert kept == [{"method": "b", "cpu": "new"}, {"method": "c", "cpu": "old"}]
+    assert bench_estimate.kept_runs(tmp_path / "none.json", {"a"}) == []

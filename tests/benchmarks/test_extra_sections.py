@@ -6,6 +6,7 @@ import pytest
 
 from comparison.extra_sections import (
     CLEAN_LABELS,
+    MANY,
     OURS,
     VOCABULARY,
     extra_sections,
@@ -89,6 +90,18 @@ def test_the_table_has_both_classifiers_and_the_difference():
         "other images",
     ]
     assert "| +0.120 ± 0.254 |" in lines[5]
+
+
+def test_what_very_many_labels_find_is_the_last_row():
+    many = {
+        seed: run | {MANY: {"missing": found, "images": 100_000}}
+        for (seed, run), found in zip(RUNS.items(), (0.03, 0.05), strict=True)
+    }
+
+    last = labels_table(labels_summary(many)).splitlines()[-1]
+
+    told = "| logistic regression, 100,000 other images, 2 seeds | – | – | – | 0.040 ± 0.127 |"
+    assert last == told
 
 
 def test_a_classifier_that_was_always_better_is_named():

@@ -81,6 +81,18 @@ def test_the_section_has_the_measures_the_ranges_and_the_caveats(document):
     assert re.search(rf"^\| planted: clean \|.* {mean:.3f} ", section, re.MULTILINE)
 
 
+def test_it_says_of_how_many_seeds_a_measure_is_that_others_lack(document):
+    entry = document["cases"]["planted-clean"]["methods"]["tag-vote-own"]
+    lacking = {key: run | {"ece": np.nan} for key, run in entry["runs"].items()}
+    some = {"0": entry["runs"]["0"], "1": lacking["1"]}
+    changed = entry | {"runs": some, "summary": summarised_runs(list(some.values()))}
+    cases = {"planted-clean": {"methods": {"tag-vote-own": changed}}}
+
+    section = section_of(document | {"cases": cases})
+
+    assert section.count("(1 of 2 seeds)") == 1
+
+
 def test_rows_of_a_table_are_as_long_as_its_head_and_stand_between_empty_lines(document):
     tables = re.findall(r"(?:^\|.*\|$\n?)+", section_of(document), re.MULTILINE)
 
