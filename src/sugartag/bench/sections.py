@@ -46,8 +46,9 @@ def scaling_section(document: Document) -> str:
     return "\n\n".join(
         [
             f"Planted worlds of {settings['tags']:,} tags, {settings['features']} features in half "
-            f"precision on disk, ten images an owner; {settings['workers']} workers. sugar-plus looks "
-            f"at collections of up to {IMAGES:,} images as a whole, which takes longer than not to.",
+            f"precision on disk, ten images an owner; {settings['workers']} workers. sugar-plus "
+            f"looks at collections of up to {IMAGES:,} images as a whole, which takes longer than "
+            "not to.",
             table(heads, rows, "lrrrrr"),
             plots if len({row[1] for row in rows}) > 1 else "",
         ]
