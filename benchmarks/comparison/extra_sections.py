@@ -55,7 +55,7 @@ and others take some of its places. *Missing tags found* is how many of the righ
 gave are in the longest list of tags to add that is {right} right, all images in one list by
 score: what additions of that precision can find at best, if somebody knew where to end the list.
 The last row is logistic regression that learned the truth of very many other images of the same
-world: about what anybody could tell from what there is to see."""
+world: what a linear classifier could tell with all the labels that one could wish for."""
 
 
 def labels_section(document: Mapping[str, Any]) -> str:
