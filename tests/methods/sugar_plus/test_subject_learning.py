@@ -93,10 +93,11 @@ def test_no_owner_has_a_say_in_what_is_learned_for_the_own_images(collection):
     other = tags_of(collection).tolil()
     other[np.flatnonzero(mine)] = 1.0
 
-    before = learned(collection)
     with pytest.MonkeyPatch.context() as patch:
         # Where it begins is no matter of folds: clusters of all images.
-        guess = module._first_guess(tags_of(collection), N_SUBJECTS, rng=rng_of(0), threads=1)
+        guess = module._first_guess(
+            tags_of(collection), N_SUBJECTS, rng=np.random.default_rng(0), threads=1
+        )
         patch.setattr(module, "_first_guess", lambda *_, **__: guess)
         before = learned(collection)
         after = learned(collection, trusted=sparse.csr_array(other))
@@ -105,10 +106,6 @@ def test_no_owner_has_a_say_in_what_is_learned_for_the_own_images(collection):
         of_fold = [getattr(found, name)[owner % FOLDS] for found in (before, after)]
         np.testing.assert_array_equal(*of_fold)
     assert not np.array_equal(before.rate, after.rate)
-
-
-def rng_of(seed):
-    return np.random.default_rng(seed)
 
 
 def test_it_is_chosen_whether_owners_have_interests(subject):
@@ -164,7 +161,7 @@ def test_subjects_are_described_by_weighted_means(images):
     weight = about / (1 + 0.1 * mine)
     share = tags.mean(axis=0) + LEAST
 
-    found = images.described(about, 4.0)
+    found = images.described(about)
 
     uses = np.einsum("ik,it->kt", weight, tags) + SHRINKAGE * share
     rate = uses / (weight.sum(axis=0) + SHRINKAGE)[:, None]
@@ -183,7 +180,7 @@ def test_subjects_are_described_by_weighted_means(images):
 
 
 def test_the_shrinkage_chosen_is_the_most_likely_one(images):
-    known = images.described(np.random.default_rng(6).dirichlet(np.ones(3), size=50), 4.0)
+    known = images.described(np.random.default_rng(6).dirichlet(np.ones(3), size=50))
 
     found = images.chosen_shrinkage(known)
 

@@ -93,9 +93,9 @@ def test_beliefs_are_learned_of_what_is_heard(rng):
     given = rng.random(by_all.shape) < by_all
     known = given, given.astype(np.float32), np.full(9, 0.02)
 
-    whole, alone = Heard(by_all, by_itself, *known).plus(more, 2 * more).beliefs()
+    heard = Heard(by_all, by_itself, *known).plus(more, 2 * more)
 
-    for found, said in ((whole, by_all + more), (alone, by_itself + 2 * more)):
+    for found, said in ((heard.whole(), by_all + more), (heard.alone(), by_itself + 2 * more)):
         expected = learned_belief(said, *known)
         np.testing.assert_array_equal(found.belongs, expected.belongs)
         assert found.recall == expected.recall

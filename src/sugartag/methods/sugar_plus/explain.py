@@ -194,10 +194,10 @@ class Explainer:
         if self.subjects is None:
             return whole_kind("subject", np.zeros(len(cells)))
         net, names = cells.at(self.subjects.said(cells.rows)), catalogue.tag_names
-        number = self.subjects.mostly(cells.rows)[cells.row]
-        shown = self.subjects.telling_tags(TAGS_OF_SUBJECT).tolist()
+        number, shown = self.subjects.mostly(cells.rows)[cells.row], self._tags_of_subjects
+        subjects = [f"subject {one}" for one in range(len(shown))]
         return replace(
-            kind_of("subject", net, np.arange(len(cells)), number, net, self._subjects),
+            kind_of("subject", net, np.arange(len(cells)), number, net, subjects),
             tags=[tuple(names[tag] for tag in tags) for tags in shown],
         )
 
@@ -236,9 +236,12 @@ class Explainer:
         return [f"anchor {number}" for number in range(len(self.evidence.anchors))]
 
     @cached_property
-    def _subjects(self) -> list[str]:
-        n_folds, n_subjects = (0, 0) if self.subjects is None else self.subjects.common.shape
-        return [f"subject {number}" for number in range(n_folds * n_subjects)]
+    def _tags_of_subjects(self) -> list[list[int]]:
+        """Of each subject of each fold the tags that tell most of it."""
+        if self.subjects is None:
+            return []
+        telling: list[list[int]] = self.subjects.telling_tags(TAGS_OF_SUBJECT).tolist()
+        return telling
 
     @cached_property
     def _tags_of_anchors(self) -> list[list[int]]:

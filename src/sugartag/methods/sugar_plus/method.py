@@ -233,7 +233,6 @@ class Regressed:
         self, weights: Weights, subjects: Subjects | None, heard: Heard, *, threads: int = 1
     ) -> FittedSugarPlus:
         """Return the model that all evidence together makes."""
-        whole, alone = heard.beliefs(threads=threads)
         found = FittedSugarPlus(
             self.ridge,
             self.trusted,
@@ -241,7 +240,7 @@ class Regressed:
             weights.alike,
             weights.interest,
             self.manners,
-            whole,
+            heard.whole(threads=threads),
             self.choice,
             0.0,
             nothing_decided(self.trusted.shape),
@@ -249,7 +248,7 @@ class Regressed:
         if subjects is None or not weights.subjects:
             return found
         subjects = replace(subjects, strength=weights.subjects)
-        return replace(found, subjects=subjects, of_strangers=alone)
+        return replace(found, subjects=subjects, of_strangers=heard.alone(threads=threads))
 
 
 class _Clock:

@@ -43,8 +43,13 @@ def with_sight(
     if not strength:
         return fitted
     seen *= np.float32(strength)
-    whole, alone = heard.plus(seen, seen).beliefs(threads=engine.threads)
-    return replace(fitted, sight=replace(sight, strength=strength), whole=whole, of_strangers=alone)
+    heard = heard.plus(seen, seen)
+    return replace(
+        fitted,
+        sight=replace(sight, strength=strength),
+        whole=heard.whole(threads=engine.threads),
+        of_strangers=heard.alone(threads=engine.threads),
+    )
 
 
 def learned_sight(

@@ -51,7 +51,7 @@ class Learned:
     rate: FloatArray
     share: FloatArray
     common: FloatArray
-    shrinkage: float
+    shrinkage: float = FIRST_SHRINKAGE
 
 
 def learned_subjects(
@@ -128,13 +128,14 @@ class Images:
         """Learn what subjects there are, from a first guess: images x subjects."""
         shrinkage = FIRST_SHRINKAGE
         for step in range(1, STEPS + 1):
-            found = self.described(about, shrinkage)
+            found = self.described(about)
             if step % STEPS_BETWEEN == 0:
                 shrinkage = self.chosen_shrinkage(found)
-            about = self.told(found, shrinkage)
-        return replace(found, shrinkage=shrinkage)
+            found = replace(found, shrinkage=shrinkage)
+            about = self.told(found)
+        return found
 
-    def described(self, about: FloatArray, shrinkage: float) -> Learned:
+    def described(self, about: FloatArray) -> Learned:
         """Return what is most probable of each subject if images are about so much of each."""
         weight = about / (1.0 + self.owner_variance * self._of_owners(about))
         uses = (self.tags.T @ weight).T + SHRINKAGE * self._share
@@ -152,13 +153,12 @@ class Images:
             rate=rate.astype(np.float32),
             share=self._share.astype(np.float32),
             common=common.astype(np.float32),
-            shrinkage=shrinkage,
         )
 
-    def told(self, learned: Learned, shrinkage: float) -> FloatArray:
+    def told(self, learned: Learned) -> FloatArray:
         """Return what images are about."""
         odds, others = self._asked(learned)
-        return shares(odds + by_others(others, learned.common, shrinkage))
+        return shares(odds + by_others(others, learned.common, learned.shrinkage))
 
     def chosen_shrinkage(self, learned: Learned) -> float:
         """Return the one with which owners' other images foretell best what images have."""

@@ -58,11 +58,13 @@ class Heard:
         """Return the same with more said."""
         return replace(self, by_all=self.by_all + to_all, by_itself=self.by_itself + to_itself)
 
-    def beliefs(self, *, threads: int = 1) -> tuple[Belief, Belief]:
-        """Learn what it means: all of it, and what is known of the image itself."""
-        known = self.given, self.honest, self.slips
-        whole = learned_belief(self.by_all, *known, threads=threads)
-        return whole, learned_belief(self.by_itself, *known, threads=threads)
+    def whole(self, *, threads: int = 1) -> Belief:
+        """Learn what all of it means."""
+        return learned_belief(self.by_all, self.given, self.honest, self.slips, threads=threads)
+
+    def alone(self, *, threads: int = 1) -> Belief:
+        """Learn what that means which is known of the image itself."""
+        return learned_belief(self.by_itself, self.given, self.honest, self.slips, threads=threads)
 
 
 @dataclass(frozen=True)
