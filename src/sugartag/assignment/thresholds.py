@@ -12,7 +12,7 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
-ADD_AIM, DOUBT_AIM = 0.9, 0.85
+ADD_AIM, DOUBT_AIM = 0.82, 0.85
 """The mean chance of being right that verdicts aim at, for 80 % and more to be right."""
 FEWEST_USES = 5
 """Of tags with fewer uses nothing is said."""

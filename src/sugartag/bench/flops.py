@@ -12,7 +12,7 @@ from sugartag.methods.base import Fitted, Method
 from sugartag.methods.linear_probe import FittedLinearProbe
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
-from sugartag.methods.sugar_plus.looked_at import FOLDS, tags_looked_at
+from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, tags_looked_at
 from sugartag.methods.sugar_plus.seeing import STEPS as SIGHT_STEPS
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
 from sugartag.methods.tag_vote import FittedTagVote
@@ -47,8 +47,8 @@ def fit_flops(method: Method, fitted: Fitted, collection: Collection) -> dict[st
     }
     if fitted.sight is not None:
         inputs, seen = fitted.sight.weights.shape[1], tags_looked_at(tags, collection.n_images)
-        learning = (FOLDS - 1.0) * 2.0 * SIGHT_STEPS * 2.0 * n * inputs * seen
-        found["sight"] = learning + n * _judging(fitted, collection)
+        learning = 2.0 * SIGHT_STEPS * 2.0 * n * inputs * seen + n * _judging(fitted, collection)
+        found["sight"] = (SIGHT_FOLDS - 1.0) * learning + SIGHT_FOLDS * solving + gram
     return found
 
 

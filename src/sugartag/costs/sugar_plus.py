@@ -17,7 +17,6 @@ from sugartag.costs.sugar_plus_judging import (
 from sugartag.costs.sugar_plus_room import (
     Grown,
     Room,
-    owner_words,
     remembered,
     stage_with,
 )
@@ -27,7 +26,6 @@ from sugartag.costs.sugar_plus_shape import (
     band_bytes,
     distinct_owners,
     held_of_rows,
-    own_tags,
     sampled_cells,
     solving_bytes,
     words_each,
@@ -38,13 +36,13 @@ from sugartag.costs.sugar_plus_work import (
     features_work,
     kept_work,
     reading_work,
+    solving_work,
     word_work,
 )
 from sugartag.costs.work import FIXED_CALLS, LOADING_CALLS, LOOPS_BYTES, Stage, Work
 from sugartag.engine.dask import FAN_IN
 from sugartag.linalg.main_directions import SPARE, TURNS
 from sugartag.linalg.nystrom import PAIRS_AT_ONCE
-from sugartag.linalg.symmetric import BAND
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.choice import (
     ANCHOR_RIDGES,
@@ -61,7 +59,7 @@ from sugartag.methods.sugar_plus.held_out import (
     MEASURED_TAGS,
     ROWS_AT_ONCE,
 )
-from sugartag.methods.sugar_plus.looked_at import FOLDS as SIGHT_FOLDS
+from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, SUBJECT_FOLDS
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
 
 K_MEANS_ROUNDS = 12
@@ -106,7 +104,7 @@ def disk(method: SugarPlus, size: Size) -> float:
     anchors = 4.0 * shape.A * size.features
     fitted = Room.of(method, size, shape).fitted.whole
     sight = 4.0 * shape.V * (SIGHT_FOLDS * shape.T + size.features) if shape.L else 0.0
-    subjects = 4.0 * shape.Q * (2.0 * SIGHT_FOLDS * shape.T + size.owners)
+    subjects = 4.0 * shape.Q * (2.0 * SUBJECT_FOLDS * shape.T + size.owners)
     return shape.sums + shape.ridge + fitted + images + owners + anchors + sight + subjects
 
 
@@ -275,23 +273,11 @@ def _look_alikes(method: SugarPlus, size: Size, shape: Shape, room: Room) -> Sta
 
 def _solving(size: Size, shape: Shape, room: Room, rounds: int) -> Stage:
     """Take the owners out of the sums; one inverse for all tags, and the weights it gives."""
-    own_words = owner_words(size, shape)
-    each = columns_work(shape, size.owner_tags + own_words, own_tags(size))
-    equations = Work(
-        product64=float(size.owners) * shape.D**2,
-        sparse=each.mixed,
-        copied=32.0 * shape.M * (shape.M + shape.R) + 8.0 * size.owners * shape.D,
-    )
-    weights = Work(
-        # An inverse, its bands multiplied as squares; and the weights of tags that are no columns.
-        product64=shape.M**2 * (shape.M + 2.0 * BAND + 2.0 * shape.R),
-        copied=16.0 * shape.M**2 + 12.0 * shape.M * shape.T,
-    )
     before, left = _before(size, shape, room, rounds)
     return stage_with(
         "solving",
         room.given + room.totals + room.dense + (left if rounds > 1 else room.look_alikes),
-        threaded=(each.among + equations + weights) * rounds,
+        threaded=solving_work(size, shape) * rounds,
         held=held_of_rows(size, shape) + before + shape.sums + solving_bytes(size, shape),
         band=band_bytes(size, shape),
     )

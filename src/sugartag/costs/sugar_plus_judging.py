@@ -10,6 +10,7 @@ from sugartag.costs.sugar_plus_shape import (
     held_of_rows,
     own_tags,
     sampled_cells,
+    solving_bytes,
     through_bytes,
 )
 from sugartag.costs.sugar_plus_work import (
@@ -21,6 +22,7 @@ from sugartag.costs.sugar_plus_work import (
     kept_work,
     learning_sight_work,
     learning_subjects_work,
+    leaving_out_work,
     owners_through,
     owners_work,
     reading_work,
@@ -37,6 +39,7 @@ from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.habits import MOST_OWNERS, ROUNDS
 from sugartag.methods.sugar_plus.learning import ROWS_PER_BLOCK
 from sugartag.methods.sugar_plus.likeness import IMAGES_AT_ONCE as COMPARED_AT_ONCE
+from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS
 
 SAMPLE_HELD, BELIEF_HELD, LAST_HELD = 13.0, 32.0, 52.0
 """Bytes of each cell of the sample that beliefs are learned from: what is kept of it, and what
@@ -161,17 +164,20 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
     return stage_with(
         "seeing",
         there,
-        passes=scoring_work(size, shape, shape.L, few, made=1.0),
-        threaded=learning_sight_work(size, shape)
+        passes=scoring_work(size, shape, (SIGHT_FOLDS - 1.0) * shape.L, few, made=1.0),
+        threaded=leaving_out_work(size, shape)
+        + learning_sight_work(size, shape)
         + sight_work(size, shape, sampled / shape.T)
         + subjects,
         held=held
         # The chances, and those that one regression learns from; their features and directions.
         + 4.0 * shape.L * (1.7 * shape.X + 4.0 * size.features + 2.0 * shape.V)
-        + (SAMPLE_HELD + SIGHT_HELD) * sampled,
+        + (SAMPLE_HELD + SIGHT_HELD) * sampled
+        + 2.0 * shape.sums
+        + solving_bytes(size, shape),
         block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
         shared=held + (room.fitted + room.trusted).whole,
-        kept=4.0 * shape.L * shape.X,
+        kept=4.0 * (SIGHT_FOLDS - 1.0) * shape.L * shape.X,
     )
 
 

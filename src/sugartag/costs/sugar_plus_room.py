@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sugartag.costs.size import OWN_TAGS, Size
-from sugartag.costs.sugar_plus_shape import Shape, words_each
+from sugartag.costs.sugar_plus_shape import Shape, owner_words, words_each
 from sugartag.costs.work import LOOPS_BYTES, Stage
 from sugartag.engine.room import SMALL
 from sugartag.methods.sugar_plus import SugarPlus
@@ -119,11 +119,6 @@ def stage_with(name: str, there: Grown, *, held: float, **parts: Any) -> Stage:
 def bytes_of_a_place(size: Size) -> float:
     """Return the bytes of a number that says where something is stored."""
     return 8.0 if size.given + size.title_words > np.iinfo(np.int32).max else 4.0
-
-
-def owner_words(size: Size, shape: Shape) -> float:
-    """Return pairs of an owner and a title word of theirs."""
-    return min(OWN_TAGS * size.title_words, float(size.owners) * shape.W)
 
 
 def kept_owners(size: Size, shape: Shape, *, apart: bool = False) -> float:

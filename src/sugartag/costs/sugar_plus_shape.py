@@ -7,7 +7,7 @@ tastes), M = K + D columns in all, R tags that are no columns, k sparse entries 
 import math
 from dataclasses import dataclass
 
-from sugartag.costs.size import Size
+from sugartag.costs.size import OWN_TAGS, Size
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
@@ -145,6 +145,11 @@ def sampled_cells(shape: Shape) -> float:
 def words_each(size: Size, shape: Shape) -> float:
     """Return the title words of an image that are columns."""
     return size.words_each if shape.W else 0.0
+
+
+def owner_words(size: Size, shape: Shape) -> float:
+    """Return pairs of an owner and a title word of theirs."""
+    return min(OWN_TAGS * size.title_words, float(size.owners) * shape.W)
 
 
 def own_tags(size: Size) -> float:

@@ -10,12 +10,14 @@ from sugartag.costs.sugar_plus_shape import (
     Shape,
     distinct_owners,
     own_tags,
+    owner_words,
     sampled_cells,
     words_each,
 )
 from sugartag.costs.work import Work
+from sugartag.linalg.symmetric import BAND
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
-from sugartag.methods.sugar_plus.looked_at import FOLDS
+from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, SUBJECT_FOLDS
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
 from sugartag.methods.sugar_plus.seeing import STEPS, STRENGTHS, TRIED_CELLS
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
@@ -155,7 +157,7 @@ def sight_work(size: Size, shape: Shape, n: float) -> Work:
 
 def learning_sight_work(size: Size, shape: Shape) -> Work:
     """Return what it takes to learn it: regressions, and a belief for every strength and after."""
-    cells, sampled = (FOLDS - 1.0) * shape.L * shape.X, sampled_cells(shape)
+    cells, sampled = (SIGHT_FOLDS - 1.0) * shape.L * shape.X, sampled_cells(shape)
     tried = len(STRENGTHS) * min(float(TRIED_CELLS), sampled)
     return Work(
         product32=cells * STEPS * 4.0 * shape.V + 2.0 * shape.L * size.features**2,
@@ -180,7 +182,7 @@ def learning_subjects_work(size: Size, shape: Shape) -> Work:
     """Return what it takes to learn it, and to say it of the sample, with owners and without."""
     if not shape.Q:
         return Work()
-    steps = (FOLDS - 1.0) * SUBJECT_STEPS * shape.n
+    steps = (SUBJECT_FOLDS - 1.0) * SUBJECT_STEPS * shape.n
     directions = min(size.features, SUBJECT_DIRECTIONS)
     learning = Work(
         product64=steps * 4.0 * directions * shape.Q,
@@ -208,6 +210,35 @@ def columns_work(shape: Shape, entries: float, each: float) -> ColumnsWork:
         copied=ARRANGED_BYTES * entries + runs * 24.0 * shape.upper,
     )
     return ColumnsWork(among, MIXED_COST * entries * shape.D)
+
+
+def solving_work(size: Size, shape: Shape) -> Work:
+    """Return what it takes to take owners out of the sums, and to solve the regression."""
+    entries = size.owner_tags + owner_words(size, shape)
+    each = columns_work(shape, entries, own_tags(size))
+    equations = Work(
+        product64=float(size.owners) * shape.D**2,
+        sparse=each.mixed,
+        copied=32.0 * shape.M * (shape.M + shape.R) + 8.0 * size.owners * shape.D,
+    )
+    weights = Work(
+        # An inverse, its bands multiplied as squares; and the weights of tags that are no columns.
+        product64=shape.M**2 * (shape.M + 2.0 * BAND + 2.0 * shape.R),
+        copied=16.0 * shape.M**2 + 12.0 * shape.M * shape.T,
+    )
+    return each.among + equations + weights
+
+
+def leaving_out_work(size: Size, shape: Shape) -> Work:
+    """Return what it takes to regress without each fold: its images added up, the rest solved."""
+    each = columns_work(shape, size.given + shape.n * words_each(size, shape), shape.k)
+    adding = Work(
+        product32=2.0 * shape.n * shape.D**2,
+        sparse=shape.n * shape.D + each.mixed,
+        copied=8.0 * shape.n * shape.D + 3.0 * SIGHT_FOLDS * shape.sums,
+    )
+    found = dense_work(size, shape) + reading_work(size) + word_work(size) + each.among + adding
+    return found + solving_work(size, shape) * SIGHT_FOLDS
 
 
 def given_work(size: Size, shape: Shape) -> Work:

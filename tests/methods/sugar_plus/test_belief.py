@@ -1,16 +1,17 @@
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from sugartag.methods.sugar_plus.belief import (
     LEAST,
     POOLED_USES,
     SUREST_BELIEF,
+    UNTOLD_RECALL,
     Belief,
     belief_curve,
     learned_belief,
     slip_rates,
 )
-from sugartag.methods.sugar_plus.surest import USUAL_RECALL
 
 RECALL, SLIP = 0.6, np.float32(0.02)
 
@@ -188,13 +189,24 @@ def test_uses_by_habit_are_no_slips():
 def test_everything_is_learned_from_given_tags_alone():
     people = PlantedPeople(8)
 
-    found = learned_from(people)
+    def evidence_of(chance):
+        return (0.5 + logit(np.clip(chance, 1e-4, 1 - 1e-4)) / 8.0).astype(np.float32)
 
-    at = np.linspace(0.05, 0.9, 10)
-    assert found.recall == pytest.approx(RECALL, abs=0.1)
-    np.testing.assert_allclose(found.prior(at.astype(np.float32)), at, atol=0.12)
+    share = people.given.mean(axis=0)
+    found = learned_from_tags(evidence_of(people.chance), people.given, share)
+
+    at = np.linspace(0.05, 0.95, 10)
+    assert found.recall == pytest.approx(RECALL, abs=0.05)
+    np.testing.assert_allclose(found.prior(evidence_of(at)), at, atol=0.08)
     assert found.belongs.max() <= SUREST_BELIEF + 1e-4
     assert found.slips.shape == (people.given.shape[1],)
+
+
+def test_where_shares_rise_to_the_top_in_a_straight_line_more_is_taken_to_be_above_it():
+    found = learned_from(PlantedPeople(8))
+
+    assert found.recall > RECALL + 0.05
+    assert found.prior(np.float32([0.9]))[0] < 0.85
 
 
 def test_where_no_tag_is_given_none_is_believed():
@@ -203,7 +215,7 @@ def test_where_no_tag_is_given_none_is_believed():
 
     found = learned_from_tags(evidence, given, np.zeros(7))
 
-    assert found.recall == USUAL_RECALL
+    assert found.recall == UNTOLD_RECALL
     np.testing.assert_allclose(found.slips, LEAST, rtol=1e-6)
     assert found.prior(evidence).max() < 1e-4
 

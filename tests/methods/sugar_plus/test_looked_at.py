@@ -11,7 +11,6 @@ from sugartag.collection.subset import tag_counts
 from sugartag.collection.synthetic import World
 from sugartag.methods.sugar_plus import looked_at as module
 from sugartag.methods.sugar_plus.looked_at import (
-    FOLDS,
     SPREAD,
     Directions,
     LookedAt,
@@ -28,14 +27,14 @@ def collection():
 def test_images_of_nobody_are_in_folds_one_by_one():
     owner, position = np.array([4, 4, 9, 9]), np.array([0, 1, 2, 3])
 
-    assert folds_of(owner, position, 9).tolist() == [1, 1, 2, 0]
+    assert folds_of(owner, position, 9, 3).tolist() == [1, 1, 2, 0]
 
 
 def test_all_images_are_looked_at_unless_there_are_too_many(collection, monkeypatch):
     found = LookedAt.of(collection, True)
 
     np.testing.assert_array_equal(found.position, np.arange(700))
-    np.testing.assert_array_equal(found.fold, collection.owner % FOLDS)
+    np.testing.assert_array_equal(found.folds(3), collection.owner % 3)
     monkeypatch.setattr(module, "IMAGES", 699)
     assert LookedAt.of(collection, True) is None
 
@@ -59,7 +58,7 @@ def test_with_few_owners_images_are_in_folds_one_by_one(collection):
     found = LookedAt.of(mine, True)
 
     assert found.n_owners == 0
-    np.testing.assert_array_equal(found.fold, np.arange(700) % FOLDS)
+    np.testing.assert_array_equal(found.folds(6), np.arange(700) % 6)
 
 
 def test_too_few_images_are_not_looked_at(collection):

@@ -111,7 +111,7 @@ def test_it_finds_the_truth_better_than_a_vote_and_its_own_tags_in_a_noisy_world
 @pytest.mark.parametrize(
     ("world", "off", "gain"),
     [
-        (STAMPING, {"anchors": 0}, 0.06),
+        (STAMPING, {"anchors": 0}, 0.04),
         (STAMPING, {"owner_variance": 0.0}, 0.02),
         (STAMPING, {"trust_rounds": 0}, 0.01),
         (HARD, {"subjects": 0}, 0.02),

@@ -8,15 +8,20 @@ from scipy.special import expit
 
 from methods.sugar_plus.literal import all_rows
 from planted import as_new, without_features
+from sugartag.collection.subset import without_truth
 from sugartag.collection.synthetic import World
 from sugartag.engine import LocalEngine
 from sugartag.evaluation.protocol import evaluate, truth_task
 from sugartag.methods.registry import make_method
 from sugartag.methods.sugar_plus import looked_at, seeing
 from sugartag.methods.sugar_plus.belief import deviance, learned_belief
-from sugartag.methods.sugar_plus.looked_at import FOLDS, Directions, LookedAt
-from sugartag.methods.sugar_plus.seeing import STRENGTH_SHARE, STRENGTHS, chosen_strength
+from sugartag.methods.sugar_plus.images import chosen_images
+from sugartag.methods.sugar_plus.learning import tags_as_given
+from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, Directions, LookedAt
+from sugartag.methods.sugar_plus.ridge import Ridge
+from sugartag.methods.sugar_plus.seeing import STRENGTHS, chosen_strength
 from sugartag.methods.sugar_plus.sight import NEVER, Sight
+from sugartag.methods.sugar_plus.sums import add_up
 
 NOISY = World(
     n_images=1_500, n_tags=120, n_owners=150, n_features=48, random_noise=2.0, habits_per_owner=2.0
@@ -40,12 +45,12 @@ def fitted(collection):
 
 @pytest.fixture
 def drawn():
-    """Sight of three folds, five features and seven tags, drawn at random."""
+    """Sight of all folds, five features and seven tags, drawn at random."""
     rng = np.random.default_rng(1)
     directions = Directions(
         rng.normal(size=5).astype(np.float32), rng.normal(size=(5, 4)).astype(np.float32), True
     )
-    weights = rng.normal(size=(FOLDS, 5, 7)).astype(np.float32)
+    weights = rng.normal(size=(SIGHT_FOLDS, 5, 7)).astype(np.float32)
     return Sight(directions, weights, rng.random(7).astype(np.float32), 0.5, 1_500, 150)
 
 
@@ -67,7 +72,7 @@ def test_images_are_judged_by_the_regression_that_did_not_see_their_owner(drawn,
 
     found = drawn.said(rows)
 
-    by_fold = drawn.weights[rows.owner % FOLDS]
+    by_fold = drawn.weights[rows.owner % SIGHT_FOLDS]
     np.testing.assert_allclose(found, literally(drawn, rows, by_fold), atol=1e-5)
 
 
@@ -89,26 +94,75 @@ def test_of_a_tag_that_came_later_nothing_is_said(drawn, collection):
     assert np.abs(wider.said(rows)[:, 7:]).max() < expit(float(NEVER)) * 2
 
 
-def test_no_image_has_a_say_about_itself(collection, fitted, monkeypatch):
-    """The regression that judges an owner's images is the same whatever their chances are."""
-    owner = int(collection.owner[0])
-    score = seeing.score_images
+def with_other_tags(collection, images, rng):
+    """Return the same collection with the tags of some images exchanged among them."""
+    (shard,) = collection.shards
+    source = np.arange(len(shard))
+    source[images] = rng.permutation(images)
+    return replace(collection, shards=(replace(shard, tags=shard.tags[source]),))
 
-    def learned(change):
-        def scored(block, *known):
-            found = score(block, *known)
-            found[collection.owner[block] == owner] = change
-            return found
 
-        monkeypatch.setattr(seeing, "score_images", scored)
-        every = LookedAt.of(collection, True)
-        return seeing.learned_sight(fitted, collection, every, engine=LocalEngine())
+def as_if_fitted_on(fitted, collection):
+    """Return the model with a regression on a collection whose given tags are all believed."""
+    trusted = tags_as_given(collection)
+    sums = add_up(collection, fitted.evidence, trusted, engine=LocalEngine())
+    penalty = fitted.choice.penalties(fitted.evidence)
+    ridge = Ridge.solved(sums, fitted.evidence, penalty, fitted.ridge.owner_variance)
+    return replace(fitted, ridge=ridge, trusted=trusted)
 
-    low, high = learned(0.0), learned(1.0)
 
-    fold = owner % FOLDS
-    np.testing.assert_array_equal(low.weights[fold], high.weights[fold])
-    assert not np.array_equal(low.weights[(fold + 1) % FOLDS], high.weights[(fold + 1) % FOLDS])
+def test_no_image_has_a_say_about_itself(collection, fitted):
+    """What judges a fold is the same whatever its tags are, that of others is not."""
+    every, mine = LookedAt.of(collection, True), collection.owner % SIGHT_FOLDS == 2
+    changed = with_other_tags(collection, np.flatnonzero(mine), np.random.default_rng(0))
+
+    def learned(some):
+        model = as_if_fitted_on(fitted, some)
+        return seeing.learned_sight(model, some, every, engine=LocalEngine()).weights
+
+    before, after = learned(collection), learned(changed)
+
+    np.testing.assert_allclose(before[2], after[2], atol=1e-3)
+    assert np.abs(before[3] - after[3]).max() > 0.1
+
+
+def test_a_model_without_images_is_regressed_on_the_others_alone(collection, fitted):
+    images = np.flatnonzero(collection.owner % 5 == 1)
+    rest = np.setdiff1d(np.arange(collection.n_images), images)
+    whole = as_if_fitted_on(fitted, collection)
+
+    found = seeing.without_images(whole, collection, images, engine=LocalEngine()).ridge
+
+    expected = as_if_fitted_on(fitted, chosen_images(collection, rest)).ridge
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-4)
+    np.testing.assert_allclose(found.share, expected.share, atol=1e-6)
+    assert found.n_images == collection.n_images
+    nobody = np.zeros(0, dtype=np.int64)
+    assert seeing.without_images(whole, collection, nobody, engine=LocalEngine()) is whole
+
+
+def test_of_tags_that_belong_those_given_do_not_look_righter_than_those_missing():
+    """A tag that was given must not make its own image look more like it."""
+    clear = World(
+        n_images=3_000,
+        n_tags=150,
+        n_owners=300,
+        n_concepts=120,
+        missing_share=0.5,
+        visual_difficulty=0.6,
+    )
+    collection = clear.generate(2)
+    fitted = fit(without_truth(collection))
+    rows = all_rows(collection)
+    tag = [collection.tag_names.index(name) for name in collection.concept_names]
+    said = fitted.sight.said(rows)[:, tag]
+    right = collection.truth_of(slice(0, collection.n_images)).toarray() > 0
+    given = rows.tags.toarray()[:, tag] > 0
+
+    surest = right & (said >= np.quantile(said[right], 0.8))
+
+    n_surest = np.count_nonzero(surest)
+    assert given[surest].mean() == pytest.approx(0.5, abs=3.0 * 0.5 / n_surest**0.5)
 
 
 def test_sight_finds_more_of_the_truth_in_a_noisy_world():
@@ -156,10 +210,10 @@ def test_it_is_learned_of_the_tags_most_used_and_says_nothing_of_others(
     assert np.abs(said[:, others]).max() < expit(float(NEVER)) * 2
     assert np.abs(said[:, some.tags]).max(axis=0).min() > 0.01
     chances = fitted.scores(all_rows(collection)).mean(axis=0)
-    np.testing.assert_allclose(found.share[some.tags], chances[some.tags], atol=1e-5)
+    np.testing.assert_allclose(found.share[some.tags], chances[some.tags], atol=2e-3)
 
 
-def test_the_strength_is_part_of_what_explains_given_tags_best():
+def test_the_strength_is_what_explains_given_tags_best():
     rng = np.random.default_rng(2)
     said, seen = (rng.normal(size=(300, 40), scale=0.1).astype(np.float32) for _ in range(2))
     given = rng.random((300, 40)) < expit(12.0 * (said + 1.0 * seen) - 2.0)
@@ -172,8 +226,7 @@ def test_the_strength_is_part_of_what_explains_given_tags_best():
         both = (said + strength * seen).astype(np.float32)
         belief = learned_belief(both, given, honest, slips)
         explained[strength] = deviance(belief, both, given, honest)
-    assert found == STRENGTH_SHARE * min(explained, key=explained.get)
-    assert found == STRENGTH_SHARE * 1.0
+    assert found == min(explained, key=explained.get) == 1.0
     noise = rng.normal(size=said.shape, scale=0.1).astype(np.float32)
     given = rng.random((300, 40)) < expit(12.0 * said - 2.0)
     assert chosen_strength(said, noise, given, given.astype(np.float32), slips) == 0.0

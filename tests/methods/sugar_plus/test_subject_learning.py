@@ -9,7 +9,7 @@ from planted import without_features
 from sugartag.collection.build import collection_from_arrays
 from sugartag.engine import LocalEngine
 from sugartag.methods.sugar_plus import subject_learning as module
-from sugartag.methods.sugar_plus.looked_at import FOLDS, LookedAt
+from sugartag.methods.sugar_plus.looked_at import SUBJECT_FOLDS, LookedAt
 from sugartag.methods.sugar_plus.subject_learning import (
     BY_CHANCE,
     LEAST,
@@ -69,8 +69,8 @@ def rows_of(collection):
 def test_subjects_are_those_that_images_were_made_about(collection, subject):
     found = learned(collection).of_images(rows_of(collection)).argmax(axis=1)
 
-    for fold in range(FOLDS):
-        mine = collection.owner % FOLDS == fold
+    for fold in range(SUBJECT_FOLDS):
+        mine = collection.owner % SUBJECT_FOLDS == fold
         pairs = np.zeros((N_SUBJECTS, N_SUBJECTS))
         np.add.at(pairs, (found[mine], subject[mine]), 1)
         assert pairs.max(axis=1).sum() > 0.9 * mine.sum()
@@ -81,7 +81,7 @@ def test_without_features_tags_alone_tell(collection, subject):
 
     found = learned(bare).of_images(rows_of(bare)).argmax(axis=1)
 
-    mine = collection.owner % FOLDS == 0
+    mine = collection.owner % SUBJECT_FOLDS == 0
     pairs = np.zeros((N_SUBJECTS, N_SUBJECTS))
     np.add.at(pairs, (found[mine], subject[mine]), 1)
     assert pairs.max(axis=1).sum() > 0.8 * mine.sum()
@@ -103,7 +103,7 @@ def test_no_owner_has_a_say_in_what_is_learned_for_the_own_images(collection):
         after = learned(collection, trusted=sparse.csr_array(other))
 
     for name in ("by_looks", "by_tag", "rate", "share", "common"):
-        of_fold = [getattr(found, name)[owner % FOLDS] for found in (before, after)]
+        of_fold = [getattr(found, name)[owner % SUBJECT_FOLDS] for found in (before, after)]
         np.testing.assert_array_equal(*of_fold)
     assert not np.array_equal(before.rate, after.rate)
 
@@ -126,7 +126,7 @@ def test_the_images_of_owners_are_counted_as_they_are_about_subjects(collection)
 
 
 def test_there_are_no_more_subjects_than_images_can_tell(collection):
-    assert learned(collection, 64).common.shape == (FOLDS, N_IMAGES // module.FEWEST_IMAGES)
+    assert learned(collection, 64).common.shape == (SUBJECT_FOLDS, N_IMAGES // module.FEWEST_IMAGES)
     assert learned(collection, 1) is None
     assert learned(collection, trusted=sparse.csr_array((N_IMAGES, N_TAGS))) is None
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from sugartag.collection.model import Rows
-from sugartag.methods.sugar_plus.looked_at import FOLDS, Directions
+from sugartag.methods.sugar_plus.looked_at import SUBJECT_FOLDS, Directions
 from sugartag.methods.sugar_plus.subjects import Subjects
 
 N_IMAGES, N_OWNERS, N_TAGS, N_SUBJECTS = 40, 7, 9, 4
@@ -36,13 +36,13 @@ def subjects(rows):
         return rng.random(shape).astype(np.float32)
 
     directions = Directions(drawn(5), drawn(5, 3), True)
-    common = drawn(FOLDS, N_SUBJECTS) + 0.1
+    common = drawn(SUBJECT_FOLDS, N_SUBJECTS) + 0.1
     found = Subjects(
         directions,
-        by_looks=drawn(FOLDS, 4, N_SUBJECTS) - 0.5,
-        by_tag=drawn(FOLDS, N_TAGS, N_SUBJECTS) - 0.5,
-        rate=drawn(FOLDS, N_SUBJECTS, N_TAGS),
-        share=drawn(FOLDS, N_TAGS),
+        by_looks=drawn(SUBJECT_FOLDS, 4, N_SUBJECTS) - 0.5,
+        by_tag=drawn(SUBJECT_FOLDS, N_TAGS, N_SUBJECTS) - 0.5,
+        rate=drawn(SUBJECT_FOLDS, N_SUBJECTS, N_TAGS),
+        share=drawn(SUBJECT_FOLDS, N_TAGS),
         common=common / common.sum(axis=1, keepdims=True),
         shrinkage=np.array([2.0, 4.0, 8.0], dtype=np.float32),
         of_owners=np.zeros((N_OWNERS, N_SUBJECTS), dtype=np.float32),
@@ -91,7 +91,7 @@ def test_a_tag_is_as_probable_as_among_images_about_the_same(subjects, rows, str
         key = rows.owner[image] if rows.owner[image] < N_OWNERS else image
         for tag in range(N_TAGS):
             expected = literally(
-                subjects, rows, image, tag, key % FOLDS, strangers_only=strangers_only
+                subjects, rows, image, tag, key % SUBJECT_FOLDS, strangers_only=strangers_only
             )
             assert found[image, tag] == pytest.approx(0.7 * expected, abs=1e-4)
 
@@ -114,7 +114,8 @@ def test_new_images_of_nobody_are_judged_by_the_mean_of_all_folds(subjects, rows
     found = subjects.said(new)
 
     by_fold = [
-        subjects.said(replace(new, position=np.full(N_IMAGES, fold))) for fold in range(FOLDS)
+        subjects.said(replace(new, position=np.full(N_IMAGES, fold)))
+        for fold in range(SUBJECT_FOLDS)
     ]
     np.testing.assert_allclose(found, np.mean(by_fold, axis=0), atol=1e-6)
 
@@ -161,7 +162,7 @@ def test_the_main_subject_is_the_one_of_the_highest_odds(subjects, rows):
     found = certain.mostly(rows)
 
     key = np.where(rows.owner < N_OWNERS, rows.owner, rows.position)
-    np.testing.assert_array_equal(found, np.array([3, 4 + 0, 8 + 2])[key % FOLDS])
+    np.testing.assert_array_equal(found, np.array([3, 4 + 0, 8 + 2])[key % SUBJECT_FOLDS])
     new = replace(rows, position=rows.position + N_IMAGES, owner=np.full(N_IMAGES, N_OWNERS))
     assert set(certain.mostly(new)) == {3}
 
@@ -173,5 +174,5 @@ def test_the_tags_that_tell_of_a_subject_are_common_there_and_rare_elsewhere(sub
 
     found = clear.telling_tags(2)
 
-    assert found.shape == (FOLDS * N_SUBJECTS, 2)
+    assert found.shape == (SUBJECT_FOLDS * N_SUBJECTS, 2)
     assert found[N_SUBJECTS + 2].tolist() == [5, 8]

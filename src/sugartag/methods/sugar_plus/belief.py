@@ -6,10 +6,10 @@ the probability that the tag belongs as far as the evidence says, a tag that was
 the odds b (r + h - r h) : (1 - b) (s + h - s h). One that was not given was not by habit either,
 whether it belongs or not: its odds are b (1 - r) : (1 - b) (1 - s).
 
-All of it is learned without a truth, on images judged by the others: r from how often the surest
-tags are given, in :mod:`surest`, the slips of each tag from how often it is given where nothing
-speaks for it, and then b as a rising function of the evidence.
-Where the evidence is such that a share y of the tags is given, of which a share s are slips,
+All of it is learned without a truth, on images judged by the others: the slips of each tag from
+how often it is given where nothing speaks for it, and r from where the share that is given levels
+off, in :mod:`rise`. The curve that tells it is b where the evidence is strong. Below, b is a rising
+function of the evidence: where a share y of the tags is given, of which a share s are slips,
 b = (y - s) / (r - s).
 """
 
@@ -22,15 +22,16 @@ from sugartag._typing import BoolArray, FloatArray
 from sugartag.engine.base import row_blocks
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE, cells_in_steps
-from sugartag.methods.sugar_plus.surest import estimated_recall
+from sugartag.methods.sugar_plus.rise import told_rise
 
 BINS = 200
-"""Steps of evidence, with equally many given tags in each: enough of them that the surest step is
-not so by chance."""
+"""Steps of evidence, with equally many given tags in each."""
 POINTS = 1 << 14
 """Places at which the learned function is written down."""
 EVIDENCES = (-0.5, 2.0)
 """Between these it is, at least: a tag's share among all images is from 0 to 1."""
+UNTOLD_RECALL = 0.7
+"""What the recall is taken for where it cannot be told."""
 POOLED_USES = 10.0
 """Uses of an average tag that each tag's own share of slips is averaged with."""
 SUREST_BELIEF = 0.99
@@ -106,13 +107,19 @@ def learned_belief(
     ``honest`` is, for each tag given, the probability that it was not given by habit; ``slips``
     how often each tag is given by chance.
     """
-    recall = estimated_recall(evidence, given, honest, threads=threads)
+    rise = told_rise(evidence, given, honest, slips, threads=threads)
+    recall = UNTOLD_RECALL if rise is None else rise.recall
     slips = np.minimum(slips, 0.5 * recall)
     points, level = belief_curve(evidence, given, honest, slips, recall, threads=threads)
     low = min(EVIDENCES[0], float(points[0]))
     high = max(EVIDENCES[1], float(points[-1]))
     places = np.linspace(low, high, POINTS)
-    belongs = np.clip(np.interp(places, points, level), LEAST, SUREST_BELIEF)
+    belongs = np.interp(places, points, level)
+    if rise is not None:
+        strong = places >= rise.start
+        belongs[strong] = rise.at(places[strong])
+        np.maximum.accumulate(belongs, out=belongs)
+    np.clip(belongs, LEAST, SUREST_BELIEF, out=belongs)
     belongs += np.linspace(0.0, RISE, POINTS)
     step = (high - low) / (POINTS - 1)
     return Belief(low, step, belongs.astype(np.float32), recall, slips.astype(np.float32))

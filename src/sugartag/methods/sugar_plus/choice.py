@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine, row_blocks
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence import USUAL_WIDTH, Evidence
-from sugartag.methods.sugar_plus.held_out import Trial, TrialAtWidth
+from sugartag.methods.sugar_plus.held_out import Trial, TrialAtWidth, penalties
 
 TAG_RIDGES = (20.0, 5.0, 80.0, 1.0, 300.0)
 ANCHOR_RIDGES = (0.3, 0.03, 3.0)
@@ -38,6 +39,10 @@ class Choice:
     """How many, the first of those that there are."""
     precision: float
     """With which the tags of held-out owners were found: mean average precision."""
+
+    def penalties(self, evidence: Evidence) -> FloatArray:
+        """Return the penalty of each column."""
+        return penalties(evidence, evidence.n_sparse, self.tag_ridge, self.anchor_ridge)
 
 
 @dataclass(frozen=True)

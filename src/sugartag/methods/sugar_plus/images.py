@@ -7,6 +7,7 @@ import numpy as np
 
 from sugartag._typing import IntArray, SparseRows
 from sugartag.collection.model import Collection, Shard
+from sugartag.collection.subset import without_truth
 from sugartag.collection.texts import Texts
 from sugartag.linalg.sparse_rows import same_places
 from sugartag.methods.sugar_plus.decisions import as_decided
@@ -58,6 +59,7 @@ def chosen_images(collection: Collection, images: IntArray) -> Collection:
 
     Only what can be learned from is kept.
     """
+    collection = without_truth(collection)
     shards, start = [], 0
     for shard in collection.shards:
         first, last = np.searchsorted(images, [start, start + len(shard)])
@@ -75,7 +77,7 @@ def chosen_images(collection: Collection, images: IntArray) -> Collection:
                     titles=None
                     if shard.titles is None
                     else Texts.of(shard.titles[row] for row in rows.tolist()),
-                    position=positions_of(shard)[rows],
+                    position=images[first:last] if shard.position is None else shard.position[rows],
                 )
             )
     return replace(collection, shards=tuple(shards))

@@ -18,7 +18,9 @@ from sugartag.collection.subset import tag_counts
 from sugartag.engine.base import Block
 from sugartag.methods.sugar_plus.likeness import compared_features
 
-FOLDS = 3
+SUBJECT_FOLDS, SIGHT_FOLDS = 3, 6
+"""Folds that subjects, and sight, are learned in. Sight also needs a regression for each, and the
+more there are, the less each one misses."""
 IMAGES = 1 << 15
 """A collection of more is not looked at."""
 CELLS = 1 << 23
@@ -118,7 +120,7 @@ class LookedAt:
             np.concatenate([getattr(some, name) for some in rows]) for name in ("owner", "position")
         )
         n_owners = collection.n_owners if len(np.unique(owner)) >= FEWEST_OWNERS else 0
-        in_folds = np.bincount(folds_of(owner, position, n_owners), minlength=FOLDS)
+        in_folds = np.bincount(folds_of(owner, position, n_owners, SUBJECT_FOLDS))
         if len(owner) - in_folds.max() < FEWEST_IMAGES:
             return None
         features = [some.features for some in rows if some.features is not None]
@@ -131,15 +133,14 @@ class LookedAt:
         tags = most_used(tag_counts(collection), collection.n_images)
         return cls(blocks, tags, owner, position, n_owners, directions, seen)
 
-    @property
-    def fold(self) -> IntArray:
-        """The fold of each image."""
-        return folds_of(self.owner, self.position, self.n_owners)
+    def folds(self, count: int) -> IntArray:
+        """Return which of so many folds each image is in."""
+        return folds_of(self.owner, self.position, self.n_owners, count)
 
 
-def folds_of(owner: IntArray, position: IntArray, n_owners: int) -> IntArray:
+def folds_of(owner: IntArray, position: IntArray, n_owners: int, count: int) -> IntArray:
     """Return the fold of each image: that of its owner, if anybody knows who that is."""
-    found: IntArray = np.where(owner < n_owners, owner, position) % FOLDS
+    found: IntArray = np.where(owner < n_owners, owner, position) % count
     return found
 
 

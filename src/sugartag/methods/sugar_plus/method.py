@@ -22,7 +22,6 @@ from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose
 from sugartag.methods.sugar_plus.decisions import nothing_decided
 from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
-from sugartag.methods.sugar_plus.held_out import penalties
 from sugartag.methods.sugar_plus.kept_evidence import keeping_dense, keeping_nothing
 from sugartag.methods.sugar_plus.learning import (
     GivenTags,
@@ -213,7 +212,7 @@ class SugarPlus:
 
     def solved(self, sums: Sums, evidence: Evidence, choice: Choice, *, threads: int = 1) -> Ridge:
         """Solve the regression with the ridges chosen."""
-        penalty = penalties(evidence, evidence.n_sparse, choice.tag_ridge, choice.anchor_ridge)
+        penalty = choice.penalties(evidence)
         return Ridge.solved(sums, evidence, penalty, self.owner_variance, threads=threads)
 
 

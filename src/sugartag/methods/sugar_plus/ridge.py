@@ -74,11 +74,13 @@ class Ridge:
     other_precision: FloatArray
     """P at all columns x those that are no tags, float32."""
     owner_variance: float
+    left_out: int = 0
+    """Images that were taken out of the sums again, and that nobody asks about."""
 
     @property
     def n_images(self) -> int:
-        """Images fitted: rows from here on are new."""
-        return int(self.sums.count)
+        """Images fitted, with those left out: rows from here on are new."""
+        return int(self.sums.count) + self.left_out
 
     @property
     def owners(self) -> OwnerTotals:

@@ -1,4 +1,10 @@
-"""How sight is learned: from the chances that all other evidence gives."""
+"""How sight is learned: from the chances that all other evidence gives.
+
+An image must not have a say about itself. It would have one not only in the regression that sight
+is, but also by way of the chances of images that look like it: the tags it was given speak for the
+same tags of those, which then speak for its own. So the images of a fold are judged by what was
+learned from chances of which they know nothing: those of a ridge regression without them.
+"""
 
 from dataclasses import replace
 
@@ -10,18 +16,18 @@ from sugartag.engine.base import Block, Engine
 from sugartag.linalg.logistic import logistic_weights
 from sugartag.methods.sugar_plus.belief import deviance, learned_belief
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
+from sugartag.methods.sugar_plus.images import chosen_images, rows_at
 from sugartag.methods.sugar_plus.learning import sample_blocks
-from sugartag.methods.sugar_plus.looked_at import FOLDS, LookedAt
+from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, LookedAt
+from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sight import Sight
+from sugartag.methods.sugar_plus.sums import add_up
 from sugartag.methods.sugar_plus.weighing import Heard
 
 PENALTY, STEPS = 1.0, 8
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
 TRIED_CELLS = 1 << 20
 """Images x tags that strengths are tried on, about."""
-STRENGTH_SHARE = 0.375
-"""Of the strength that explains given tags best: people's mistakes look like something, too, and
-additions that look right to both regressions are not as sure as both say."""
 
 
 def with_sight(
@@ -56,19 +62,21 @@ def learned_sight(
     fitted: FittedSugarPlus, collection: Collection, looked_at: LookedAt, *, engine: Engine
 ) -> Sight:
     """Learn what images look like from the chances of a fitted model, at full strength."""
-    seen, fold, tags = looked_at.seen, looked_at.fold, looked_at.tags
-    known = collection, fitted, tags
-    chances = np.concatenate(list(engine.map(chances_of_images, looked_at.blocks, *known)))
-    weights = [
-        logistic_weights(
-            seen[fold != one], chances[fold != one], PENALTY, STEPS, threads=engine.threads
+    tags, fold = looked_at.tags, looked_at.folds(SIGHT_FOLDS)
+    weights, total = [], np.zeros(len(tags))
+    for one in range(SIGHT_FOLDS):
+        left_out = looked_at.position[fold == one]
+        known = collection, without_images(fitted, collection, left_out, engine=engine), left_out
+        chances = np.concatenate(
+            list(engine.map(chances_of_others, looked_at.blocks, *known, tags))
         )
-        for one in range(FOLDS)
-    ]
+        seen = looked_at.seen[fold != one]
+        weights.append(logistic_weights(seen, chances, PENALTY, STEPS, threads=engine.threads))
+        total += chances.sum(axis=0, dtype=np.float64)
     found = Sight(
         looked_at.directions,
         np.stack(weights),
-        chances.mean(axis=0),
+        (total / ((SIGHT_FOLDS - 1) * len(fold))).astype(np.float32),
         1.0,
         collection.n_images,
         looked_at.n_owners,
@@ -93,14 +101,36 @@ def chosen_strength(
         both = said + np.float32(strength) * seen
         belief = learned_belief(both, given, honest, slips, threads=threads)
         found[strength] = deviance(belief, both, given, honest, threads=threads)
-    return STRENGTH_SHARE * min(found, key=lambda strength: found[strength])
+    return min(found, key=lambda strength: found[strength])
 
 
-def chances_of_images(
-    block: Block, collection: Collection, fitted: FittedSugarPlus, tags: IntArray
+def without_images(
+    fitted: FittedSugarPlus, collection: Collection, images: IntArray, *, engine: Engine
+) -> FittedSugarPlus:
+    """Return the model with a regression that did not see some images, ascending."""
+    if not len(images):
+        return fitted
+    ridge, evidence = fitted.ridge, fitted.evidence
+    own = chosen_images(collection, images)
+    theirs = add_up(own, evidence, rows_at(fitted.trusted, images), engine=engine)
+    penalty = fitted.choice.penalties(evidence)
+    rest = Ridge.solved(
+        ridge.sums + -theirs, evidence, penalty, ridge.owner_variance, threads=engine.threads
+    )
+    return replace(fitted, ridge=replace(rest, left_out=len(images)))
+
+
+def chances_of_others(
+    block: Block,
+    collection: Collection,
+    fitted: FittedSugarPlus,
+    left_out: IntArray,
+    tags: IntArray,
 ) -> FloatArray:
-    """Return the probabilities of some tags of the images of a block."""
-    return score_images(block, collection, fitted)[:, tags]
+    """Return the probabilities of some tags of those images of a block that were not left out."""
+    rows = collection.rows(block)
+    others = rows.at(np.flatnonzero(~np.isin(rows.position, left_out)))
+    return fitted.scores(others)[:, tags]
 
 
 def score_images(block: Block, collection: Collection, fitted: FittedSugarPlus) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy as np
 from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Rows
 from sugartag.linalg.compiled import compiled, fit_together, read_only
-from sugartag.methods.sugar_plus.looked_at import FOLDS, Directions, folds_of
+from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, Directions, folds_of
 
 NEVER = np.float32(-30)
 """What a regression says of a tag of which it knows nothing: that it has a chance of 0."""
@@ -41,11 +41,11 @@ class Sight:
         """Add what images look like to what is said about images x tags."""
         seen = self.directions.of(rows)
         fit_together(said.shape == (len(rows), len(self.share)))
-        fit_together(self.weights.shape == (FOLDS, seen.shape[1], len(self.share)))
-        fold = np.where(rows.position < self.n_images, self._folds(rows), FOLDS)
+        fit_together(self.weights.shape == (SIGHT_FOLDS, seen.shape[1], len(self.share)))
+        fold = np.where(rows.position < self.n_images, self._folds(rows), SIGHT_FOLDS)
         for number in np.unique(fold):
             chosen = np.flatnonzero(fold == number)
-            weights = self._mean if number == FOLDS else self.weights[number]
+            weights = self._mean if number == SIGHT_FOLDS else self.weights[number]
             margin = seen[chosen] @ weights
             add_chances(read_only(margin), read_only(self.share), self.strength, chosen, said)
 
@@ -68,7 +68,7 @@ class Sight:
         return replace(self, weights=weights, share=share)
 
     def _folds(self, rows: Rows) -> IntArray:
-        return folds_of(rows.owner, rows.position, self.n_owners)
+        return folds_of(rows.owner, rows.position, self.n_owners, SIGHT_FOLDS)
 
     @cached_property
     def _mean(self) -> FloatArray:

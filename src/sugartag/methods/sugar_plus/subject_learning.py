@@ -19,7 +19,7 @@ from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.main_directions import main_directions
 from sugartag.linalg.threads import run_parts
-from sugartag.methods.sugar_plus.looked_at import FOLDS, LookedAt
+from sugartag.methods.sugar_plus.looked_at import SUBJECT_FOLDS, LookedAt
 from sugartag.methods.sugar_plus.subjects import Subjects, by_others, shares
 
 STEPS, STEPS_BETWEEN = 20, 5
@@ -68,7 +68,7 @@ def learned_subjects(
 
     ``trusted`` are the tags of all images: the root of how far each is believed.
     """
-    position, fold = looked_at.position, looked_at.fold
+    position, fold = looked_at.position, looked_at.folds(SUBJECT_FOLDS)
     tags = sparse.csr_array(trusted[position].astype(np.float32).power(2))
     count = min(count, len(position) // FEWEST_IMAGES)
     if count < 2 or not tags.nnz:
@@ -83,7 +83,7 @@ def learned_subjects(
         images = Images(tags[kept], seen[kept], owner, looked_at.n_owners, owner_variance)
         return images.learned(about[kept])
 
-    learned = run_parts(learned_without, row_blocks(FOLDS, 1), engine.threads)
+    learned = run_parts(learned_without, row_blocks(SUBJECT_FOLDS, 1), engine.threads)
 
     def of_folds(name: str) -> FloatArray:
         return np.ascontiguousarray(np.stack([getattr(part, name) for part in learned]))

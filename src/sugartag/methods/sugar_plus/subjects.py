@@ -18,7 +18,7 @@ import numpy as np
 from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Rows
 from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.sugar_plus.looked_at import FOLDS, Directions, folds_of
+from sugartag.methods.sugar_plus.looked_at import SUBJECT_FOLDS, Directions, folds_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,11 @@ class Subjects:
         """
         rows = replace(rows, titles=None)
         fold = self._folds(rows, strangers_only=strangers_only)
-        for number in range(FOLDS):
-            for chosen, part in ((fold == number, 1.0), (fold == FOLDS, 1.0 / FOLDS)):
+        for number in range(SUBJECT_FOLDS):
+            for chosen, part in (
+                (fold == number, 1.0),
+                (fold == SUBJECT_FOLDS, 1.0 / SUBJECT_FOLDS),
+            ):
                 some = np.flatnonzero(chosen)
                 if len(some):
                     found = self._said_in(number, rows.at(some), strangers_only=strangers_only)
@@ -79,8 +82,8 @@ class Subjects:
         """
         rows = replace(rows, titles=None)
         found = np.zeros((len(rows), self.common.shape[1]), dtype=np.float32)
-        fold = np.where(rows.owner < self.n_owners, self._folds(rows), FOLDS)
-        for number in range(FOLDS):
+        fold = np.where(rows.owner < self.n_owners, self._folds(rows), SUBJECT_FOLDS)
+        for number in range(SUBJECT_FOLDS):
             some = np.flatnonzero(fold == number)
             found[some] = shares(self._odds(number, rows.at(some)))
         return found
@@ -91,7 +94,7 @@ class Subjects:
         Images that are judged in all folds are told of the first.
         """
         rows = replace(rows, titles=None)
-        fold = self._folds(rows) % FOLDS
+        fold = self._folds(rows) % SUBJECT_FOLDS
         found = np.zeros(len(rows), dtype=np.int64)
         for number in np.unique(fold):
             some = np.flatnonzero(fold == number)
@@ -119,7 +122,9 @@ class Subjects:
         """Return the fold that each image is judged in; one past the last for all of them."""
         known = (rows.owner < self.n_owners) & (not strangers_only)
         known |= rows.position < self.n_images
-        return np.where(known, folds_of(rows.owner, rows.position, self.n_owners), FOLDS)
+        return np.where(
+            known, folds_of(rows.owner, rows.position, self.n_owners, SUBJECT_FOLDS), SUBJECT_FOLDS
+        )
 
     def _odds(self, fold: int, rows: Rows) -> FloatArray:
         """Return images x subjects: the log odds by looks and tags."""
