@@ -7,6 +7,7 @@ from typing import Any
 
 from comparison.ablations import ablation_sections
 from comparison.cases import CASE_NAMES
+from comparison.drawn_worlds import drawn_section
 from comparison.extra_sections import extra_sections
 from comparison.jobs import read_json
 from comparison.tables import (
@@ -101,6 +102,7 @@ def render(folder: Path) -> str:
         *ablation_sections(folder),
         *extra_sections(folder),
         *verdict_section(folder),
+        *drawn_section(folder),
         *large_sections(folder),
     ]
     if not parts:

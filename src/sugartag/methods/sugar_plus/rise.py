@@ -36,7 +36,7 @@ TOP_STEPS = 3
 """What is given in so many is the first guess of the recall."""
 RECALLS = np.arange(0.2, 0.98, 0.01)
 """The recalls that are tried."""
-USUAL_RECALL, SPREAD = 0.65, 0.1
+USUAL_RECALL, SPREAD = 0.6, 0.07
 """What people's recall usually is, give or take."""
 LIKELIHOOD_SHARE = 0.5
 ROUNDS = 6
