@@ -1,4 +1,4 @@
-"""Planted worlds drawn at random, how good verdicts are in them, and the page's section about it."""
+"""Planted worlds drawn at random, how good verdicts are in them, and the page's section."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,13 +84,12 @@ INTRODUCTION = """\
 The three worlds above were looked at while the method was made. How far do verdicts hold elsewhere?
 Here are {worlds} worlds that nobody chose: how many images, tags and topics there are, what people
 leave out, slip and stamp on, and how much an image shows of its tags is drawn at random for each
-({missing} of the right tags are missing, wrong ones are up to {noise:g} an image, looks are {easy:g}
-to {hard:g} parts noise to one part signal). Every one is fitted with all defaults and judged by its
-own truth. In worlds of the same kind, drawn with other numbers, it was chosen how recall is told."""
+({missing} of the right tags are missing, up to {noise:g} wrong ones are given to an image at random,
+and what tags do not explain of its looks is {easy:g} to {hard:g} times what they do). Every world is
+fitted with all defaults and judged by its own truth. How recall is told was chosen in worlds of the
+same kind that were drawn with other numbers."""
 NOTE = """\
-Where fewer than {fewest} tags are added their precision says nothing, and it is not counted. Most
-worlds without additions are such that little could be added: people give most of what belongs there,
-or the evidence never becomes strong."""
+Where fewer than {fewest} tags are added their precision says nothing, and it is not counted."""
 
 
 def drawn_section(results: Path) -> Iterator[str]:
@@ -144,7 +143,7 @@ def _rows(summary: Mapping[str, Any]) -> str:
         ["ECE, mean", f"{summary['ece']:.3f}"],
         ["highest ECE", f"{summary['highest_ece']:.3f}"],
     ]
-    return table(["", of_worlds], rows)
+    return table(["part", of_worlds], rows)
 
 
 def _wrapped(text: str) -> str:
