@@ -81,13 +81,13 @@ def summarised_worlds(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | in
 
 
 INTRODUCTION = """\
-The three worlds above were looked at while the method was made. How far do verdicts hold elsewhere?
-Here are {worlds} worlds that nobody chose: how many images, tags and topics there are, what people
-leave out, slip and stamp on, and how much an image shows of its tags is drawn at random for each
-({missing} of the right tags are missing, up to {noise:g} wrong ones are given to an image at random,
-and what tags do not explain of its looks is {easy:g} to {hard:g} times what they do). Every world is
-fitted with all defaults and judged by its own truth. How recall is told was chosen in worlds of the
-same kind that were drawn with other numbers."""
+The three worlds above were looked at while the method was made. How far do verdicts hold
+elsewhere? Here are {worlds} worlds that nobody chose: how many images, tags and topics there are,
+what people leave out, slip and stamp on, and how much an image shows of its tags is drawn at
+random for each ({missing} of the right tags are missing, up to {noise:g} wrong ones are given to
+an image at random, and what tags do not explain of its looks is {easy:g} to {hard:g} times what
+they do). Every world is fitted with all defaults and judged by its own truth. How recall is told
+was chosen in worlds of the same kind that were drawn with other numbers."""
 NOTE = """\
 Where fewer than {fewest} tags are added their precision says nothing, and it is not counted."""
 
