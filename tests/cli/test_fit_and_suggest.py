@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from sugartag.assignment.thresholds import NEVER_ADDED, TagThresholds
 from sugartag.cli.main import main
 from sugartag.collection import open_collection
-from sugartag.model_folder import load_model
+from sugartag.model_folder import load_model, save_model
 from tables import Row, tags_by_image, write_table
 
 N_IMAGES = 90
@@ -127,6 +129,23 @@ def test_the_way_from_a_table_to_changes(tmp_path, monkeypatch):
     assert photos == "photos: whole; 90 images, 9 tags, 12 owners, no groups, 3 features"
     assert model == f"model: whole; sugar-plus, run {load_model(tmp_path / 'model').run_id}"
     assert names_in(tmp_path) == {"photos", "photos.csv", "photos.npy", "model", "changes.csv"}
+
+
+def test_where_nothing_is_sure_enough_to_be_added_it_says_how_to_see_more(here):
+    model = load_model(here / "model")
+    never = TagThresholds.same(NEVER_ADDED, 0.1, len(model.thresholds.add))
+    save_model(replace(model, thresholds=never), here / "model", overwrite=True)
+    suggest = "suggest", "model", "photos", "--out", "changes.csv", "--overwrite"
+
+    found = run(*suggest)
+
+    assert found.exit_code == 0
+    assert found.stdout.startswith("changes.csv: 0 tags to add, ")
+    assert found.stderr == (
+        "no tag is sure enough to be added; --add-from 0.5 lists those that are more likely "
+        "than not\n"
+    )
+    assert "0 tags to add" in done(*suggest, "--add-from", 1.0)
 
 
 def test_from_a_shell_it_is_the_same_to_the_byte(here):

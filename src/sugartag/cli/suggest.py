@@ -61,3 +61,9 @@ def command(
         f"{out}: {counts['add']:,} tags to add, {counts['doubt']:,} to doubt, "
         f"{counts['keep']:,} to keep, for {opened.n_images:,} images"
     )
+    if not counts["add"] and add_from is None:
+        click.echo(
+            "no tag is sure enough to be added; --add-from 0.5 lists those that are more likely "
+            "than not",
+            err=True,
+        )
