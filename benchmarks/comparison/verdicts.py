@@ -171,8 +171,14 @@ def _measures_table(cases: Mapping[str, Any], method: str) -> str:
         if method in case["methods"]:
             summary, runs = (case["methods"][method][key] for key in ("summary", "runs"))
             cells = (_cell(summary[key], len(runs)) for key in COLUMNS)
-            rows.append([TITLES.get(name, name), *cells])
-    return _table(["collection", *COLUMNS.values()], rows)
+            rows.append([TITLES.get(name, name), *cells, _additions(list(runs.values()))])
+    return _table(["collection", *COLUMNS.values(), "additions right, all seeds"], rows)
+
+
+def _additions(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many additions of all runs were right, and how many there are."""
+    right, added = (sum(run["counts"][key] for run in runs) for key in ("rightly_added", "added"))
+    return f"{right:,} of {added:,}" if added else NOTHING
 
 
 def _reliability_table(cases: Mapping[str, Any], method: str) -> str:

@@ -158,3 +158,18 @@ def test_a_run_without_doubts_can_be_told():
     run = dict.fromkeys(COLUMNS, 0.25) | {"remove_precision": np.nan}
 
     assert "remove nan / 0.250" in in_a_line(run)
+
+
+def test_the_page_counts_the_additions_of_all_seeds_together(document):
+    changed = json.loads(json.dumps(document))
+    runs = changed["cases"]["planted-clean"]["methods"]["tag-vote-own"]["runs"]
+    for number, run in enumerate(runs.values()):
+        run["counts"] |= {"added": 1_000 + number, "rightly_added": 900}
+    nothing = changed["cases"]["openclipart"]["methods"]["tag-vote-own"]["runs"]
+    for run in nothing.values():
+        run["counts"] |= {"added": 0, "rightly_added": 0}
+
+    page = section_of(changed)
+
+    assert "| 1,800 of 2,001 |" in page
+    assert re.search(r"OpenClipart, as shipped \|.*\| – \|\n", page)
