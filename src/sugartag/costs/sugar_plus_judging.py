@@ -161,10 +161,12 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
     few = min(shape.step, ROWS_PER_BLOCK)
     held, block = _held_to_score(size, shape), float(ROWS_PER_BLOCK)
     sampled = sampled_cells(shape)
+    kept, scored = kept_owners(size, shape), (SIGHT_FOLDS - 1.0) * shape.L
     return stage_with(
         "seeing",
-        there,
-        passes=scoring_work(size, shape, (SIGHT_FOLDS - 1.0) * shape.L, few, made=1.0),
+        there + kept_room(size, shape),
+        passes=scoring_work(size, shape, scored, few, _made_anew(size, kept))
+        + _owners_ready(size, shape, kept) * SIGHT_FOLDS,
         threaded=leaving_out_work(size, shape)
         + learning_sight_work(size, shape)
         + sight_work(size, shape, sampled / shape.T)
@@ -179,6 +181,19 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
         shared=held + (room.fitted + room.trusted).whole,
         kept=4.0 * (SIGHT_FOLDS - 1.0) * shape.L * shape.X,
     )
+
+
+def _made_anew(size: Size, kept: float) -> float:
+    """Return the share of images whose owner's sums are not kept: the busiest owners' are, first.
+
+    Few owners are of many images.
+    """
+    return 1.0 - (kept / size.owners) ** 0.3 if size.owners else 1.0
+
+
+def _owners_ready(size: Size, shape: Shape, kept: float) -> Work:
+    """Return what it takes to keep the sums of so many owners ready."""
+    return owners_through(size, shape, kept, size.owner_tags / max(size.owners, 1))
 
 
 def _held_to_score(size: Size, shape: Shape) -> float:
@@ -203,14 +218,12 @@ def score_stage(
     shape = Shape.of(method, size, SCORED_ROWS)
     step = min(shape.step, float(SCORED_ROWS))
     kept = kept_owners(size, shape, apart=apart) if whole else 0.0
-    # Those with most images are kept first: few owners are of many images.
-    made = 1.0 if apart or not size.owners else 1.0 - (kept / size.owners) ** 0.3
+    made = 1.0 if apart else _made_anew(size, kept)
     work = scoring_work(size, shape, n_scored, step, made)
     reading = (reading_work(size) + features_work(size)) * (n_scored / size.images)
     told = Work(calls=VERDICT_CALLS * n_scored if whole else 20.0 * n_scored)
     fitted, held = Room.of(method, size, shape).fitted, _held_to_score(size, shape)
-    mean_tags = size.owner_tags / max(size.owners, 1)
-    ready = owners_through(size, shape, kept, mean_tags)
+    ready = _owners_ready(size, shape, kept)
     there = kept_room(size, shape) if whole and not apart else Grown()
     return stage_with(
         name,

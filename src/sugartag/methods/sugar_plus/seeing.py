@@ -107,7 +107,7 @@ def chosen_strength(
 def without_images(
     fitted: FittedSugarPlus, collection: Collection, images: IntArray, *, engine: Engine
 ) -> FittedSugarPlus:
-    """Return the model with a regression that did not see some images, ascending."""
+    """Return the model, ready to score, with a regression without some images, ascending."""
     if not len(images):
         return fitted
     ridge, evidence = fitted.ridge, fitted.evidence
@@ -117,7 +117,9 @@ def without_images(
     rest = Ridge.solved(
         ridge.sums + -theirs, evidence, penalty, ridge.owner_variance, threads=engine.threads
     )
-    return replace(fitted, ridge=replace(rest, left_out=len(images)))
+    found = replace(fitted, ridge=replace(rest, left_out=len(images)))
+    found.get_ready(engine=engine)
+    return found
 
 
 def chances_of_others(
