@@ -1,9 +1,8 @@
 """Where a chance becomes a verdict: for each tag, so that what is said is mostly right.
 
 A threshold is the most generous one beyond which the chances have the mean aimed at: if chances
-are right, that is the share of right verdicts. Those of additions can be too sure, since how much
-people leave out is hard to tell, so more is asked of them. Tags of which little is seen keep to
-what all tags together need, and of those that hardly anybody uses nothing is said.
+are right, that is the share of right verdicts. Tags of which little is seen keep to what all tags
+together need, and of those that hardly anybody uses nothing is said.
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ explained by a logistic curve,
 
 s being slips: whether it has begun to bend at the top says how far from the recall it is. The curve
 need only hold where a tag is as probable as not, more or less; below, evidence of many kinds is
-mixed. So it is laid through the steps in which at least a third of the recall are given and the
+mixed. So it is laid through the steps in which at least a third of the recall is given and the
 one before them, where it comes from; as they depend on the recall, that goes to and fro until they
 stay.
 
