@@ -40,12 +40,15 @@ from sugartag.methods.sugar_plus.habits import MOST_OWNERS, ROUNDS
 from sugartag.methods.sugar_plus.learning import ROWS_PER_BLOCK
 from sugartag.methods.sugar_plus.likeness import IMAGES_AT_ONCE as COMPARED_AT_ONCE
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS
+from sugartag.methods.sugar_plus.seeing import ROWS_PER_BLOCK as SEEN_ROWS
 
 SAMPLE_HELD, BELIEF_HELD, LAST_HELD = 13.0, 32.0, 52.0
 """Bytes of each cell of the sample that beliefs are learned from: what is kept of it, and what
 comes on top while a belief is learned from content, and while the last and the threshold are."""
 SIGHT_HELD = 30.0
 """The same while it is tried how much sight counts."""
+SEEN_CALLS = 150.0
+"""Small steps that an image takes whose chances sight learns from, beside what scoring takes."""
 SAMPLE_BYTES = 28.0
 """Of each cell of a block of the sample, while what look-alikes say is added to the rest."""
 HABIT_WRITTEN, WEIGHT_WRITTEN = 5_000.0, 100.0
@@ -158,15 +161,16 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
     subjects = learning_subjects_work(size, shape)
     if not shape.L:
         return stage_with("seeing", there, threaded=subjects, held=16.0 * shape.n * shape.Q)
-    few = min(shape.step, ROWS_PER_BLOCK)
-    held, block = _held_to_score(size, shape), float(ROWS_PER_BLOCK)
+    few, block = min(shape.step, float(SEEN_ROWS)), float(SEEN_ROWS)
+    held = _held_to_score(size, shape)
     sampled = sampled_cells(shape)
     kept, scored = kept_owners(size, shape), (SIGHT_FOLDS - 1.0) * shape.L
     return stage_with(
         "seeing",
         there + kept_room(size, shape),
         passes=scoring_work(size, shape, scored, few, _made_anew(size, kept))
-        + _owners_ready(size, shape, kept) * SIGHT_FOLDS,
+        + _owners_ready(size, shape, kept) * SIGHT_FOLDS
+        + Work(calls=SEEN_CALLS * scored),
         threaded=leaving_out_work(size, shape)
         + learning_sight_work(size, shape)
         + sight_work(size, shape, sampled / shape.T)

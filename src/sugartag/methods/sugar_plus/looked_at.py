@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.subset import tag_counts
-from sugartag.engine.base import Block
 from sugartag.methods.sugar_plus.likeness import compared_features
 
 SUBJECT_FOLDS, SIGHT_FOLDS = 3, 6
@@ -98,7 +97,6 @@ class Directions:
 class LookedAt:
     """The images that are looked at."""
 
-    blocks: tuple[Block, ...]
     tags: IntArray
     """The tags that are looked at one by one, ascending."""
     owner: IntArray
@@ -114,8 +112,7 @@ class LookedAt:
         """Look at a collection; None where there are too many images, or too few."""
         if collection.n_images > IMAGES:
             return None
-        blocks = collection.blocks(ROWS_PER_BLOCK)
-        rows = [collection.rows(block) for block in blocks]
+        rows = [collection.rows(block) for block in collection.blocks(ROWS_PER_BLOCK)]
         owner, position = (
             np.concatenate([getattr(some, name) for some in rows]) for name in ("owner", "position")
         )
@@ -131,7 +128,7 @@ class LookedAt:
         )
         seen = np.concatenate([directions.of(some) for some in rows])
         tags = most_used(tag_counts(collection), collection.n_images)
-        return cls(blocks, tags, owner, position, n_owners, directions, seen)
+        return cls(tags, owner, position, n_owners, directions, seen)
 
     def folds(self, count: int) -> IntArray:
         """Return which of so many folds each image is in."""

@@ -25,6 +25,8 @@ from sugartag.methods.sugar_plus.sums import add_up
 from sugartag.methods.sugar_plus.weighing import Heard
 
 PENALTY, STEPS = 1.0, 8
+ROWS_PER_BLOCK = 1_024
+"""Images whose chances are told in one step: each step takes its time, however few they are."""
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
 TRIED_CELLS = 1 << 20
 """Images x tags that strengths are tried on, about."""
@@ -67,9 +69,8 @@ def learned_sight(
     for one in range(SIGHT_FOLDS):
         left_out = looked_at.position[fold == one]
         known = collection, without_images(fitted, collection, left_out, engine=engine), left_out
-        chances = np.concatenate(
-            list(engine.map(chances_of_others, looked_at.blocks, *known, tags))
-        )
+        blocks = collection.blocks(ROWS_PER_BLOCK)
+        chances = np.concatenate(list(engine.map(chances_of_others, blocks, *known, tags)))
         seen = looked_at.seen[fold != one]
         weights.append(logistic_weights(seen, chances, PENALTY, STEPS, threads=engine.threads))
         total += chances.sum(axis=0, dtype=np.float64)
