@@ -1,6 +1,5 @@
 """Planted worlds drawn at random, how good verdicts are in them, and the page's section."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from comparison.jobs import read_json
-from comparison.tables import table
+from comparison.tables import table, wrapped
 from sugartag.collection.synthetic import World
 
 FORMAT = "sugartag-drawn-worlds/1"
@@ -30,7 +29,6 @@ SEEN_SHARE = 0.8
 FEWEST_ADDED = 20
 """With fewer additions their precision says nothing."""
 RIGHT = 0.8
-WIDTH = 100
 
 
 def drawn_world(number: int) -> World:
@@ -113,9 +111,9 @@ def section_of(document: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## Verdicts in worlds drawn at random",
-            _wrapped(INTRODUCTION.format(**words)),
+            wrapped(INTRODUCTION.format(**words)),
             _rows(document["summary"]),
-            _wrapped(NOTE.format(**words)),
+            wrapped(NOTE.format(**words)),
             f"[{document['method']}](methods/{document['method']}.md), measured on "
             f"{machine['cpu']}, {document['date']}.\n",
         ]
@@ -144,8 +142,3 @@ def _rows(summary: Mapping[str, Any]) -> str:
         ["highest ECE", f"{summary['highest_ece']:.3f}"],
     ]
     return table(["part", of_worlds], rows)
-
-
-def _wrapped(text: str) -> str:
-    words = " ".join(text.split())
-    return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)

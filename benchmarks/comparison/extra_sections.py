@@ -1,6 +1,5 @@
 """Sections of the page of results: clean labels against none, and fewer tags that predict."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from comparison.ablations import TITLES
 from comparison.cases import percent
 from comparison.jobs import read_json
 from comparison.summary import t_interval
-from comparison.tables import NOTHING, table
+from comparison.tables import NOTHING, table, wrapped
 
 CLEAN_LABELS = "clean-labels.json"
 """What ``benchmarks/bench_clean_labels.py`` writes."""
@@ -27,7 +26,6 @@ FOLDINGS = {"images": "other images", "owners": "other owners"}
 """What folds are made of, and what the classifier has learned from when it scores an image."""
 NAMES = {"logistic": "logistic regression", "ridge": "ridge classifier"}
 LARGE_CASE = "large"
-WIDTH = 100
 
 Run = Mapping[str, Any]
 Interval = Mapping[str, float | None]
@@ -61,7 +59,7 @@ world: what a linear classifier could tell with all the labels that one could wi
 def labels_section(document: Mapping[str, Any]) -> str:
     """Return what the result file says of classifiers that learn from clean labels."""
     parts = ["## Against classifiers trained on clean labels"]
-    parts += [_wrapped(LABELS_INTRODUCTION.format(folds=document["folds"], right=percent(RIGHT)))]
+    parts += [wrapped(LABELS_INTRODUCTION.format(folds=document["folds"], right=percent(RIGHT)))]
     for name, case in document["cases"].items():
         parts += [f"### {TITLES[name]}, {_seeds(case['runs'])}", labels_table(case["summary"])]
     return "\n\n".join([*parts, _machine(document)]) + "\n"
@@ -121,7 +119,7 @@ there was before it."""
 
 def vocabulary_section(document: Mapping[str, Any]) -> str:
     """Return what the result file says of fewer tags that predict."""
-    parts = ["## Large vocabularies: fewer tags that predict", _wrapped(VOCABULARY_INTRODUCTION)]
+    parts = ["## Large vocabularies: fewer tags that predict", wrapped(VOCABULARY_INTRODUCTION)]
     for name, case in document["cases"].items():
         counts = case["data"]
         title = "planted: large" if name == LARGE_CASE else TITLES[name]
@@ -191,9 +189,4 @@ def _seeds(runs: Mapping[str, Any]) -> str:
 
 
 def _machine(document: Mapping[str, Any]) -> str:
-    return _wrapped(f"Measured on {document['machine']['cpu']}, {document['date']}.")
-
-
-def _wrapped(text: str) -> str:
-    words = " ".join(text.split())
-    return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return wrapped(f"Measured on {document['machine']['cpu']}, {document['date']}.")

@@ -1,6 +1,5 @@
 """The page of results, made from the result files alone."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from comparison.tables import (
     metric_table,
     settings_table,
     table,
+    wrapped,
 )
 from comparison.verdicts import verdict_section
 from sugartag.errors import StorageError
@@ -35,7 +35,6 @@ TITLES = {
     "planted-noisy": "Planted: noisy",
     "planted-hard": "Planted: hard to see",
 }
-WIDTH = 100
 LARGE = "all-methods-20000.json"
 """What ``benchmarks/bench_all_methods.py`` writes."""
 
@@ -133,8 +132,8 @@ def comparison_section(document: Mapping[str, Any]) -> str:
     seeds, budget = len(document["seeds"]), document["budget"]
     parts = [
         f"## {TITLES[name]}",
-        _wrapped(f"{document['description']} {_counts(document['data'])}."),
-        _wrapped(
+        wrapped(f"{document['description']} {_counts(document['data'])}."),
+        wrapped(
             f"{document['protocol']} {_number(seeds, 'seed')}, {_number(budget, 'trial')} of "
             "tuning for each method and seed."
         ),
@@ -146,7 +145,7 @@ def comparison_section(document: Mapping[str, Any]) -> str:
     parts += [_skipped(document.get("skipped", {})), _references(document["reference_points"])]
     parts += [_failures(document["methods"], methods)]
     parts += [
-        _wrapped(
+        wrapped(
             f"How sure that is: the 95 % interval of MAP over {items} (bootstrap, first seed), and "
             "the margin to the best other method."
         ),
@@ -174,7 +173,7 @@ def large_section(document: Mapping[str, Any]) -> str:
     ]
     parts = [
         f"## {counts['images']:,} images: time and memory",
-        _wrapped(
+        wrapped(
             f"One fit and one scoring of each method on a planted collection: {_counts(counts)}. "
             f"It took {total / 60:,.0f} minutes for all {len(methods)} together. The settings are "
             f"in `benchmarks/results/{LARGE}`."
@@ -216,7 +215,7 @@ def _details(summary: str, *parts: str) -> str:
 
 
 def _settings_note() -> str:
-    return _wrapped(
+    return wrapped(
         "The score is the mean of MAP and MiAP on the tags hidden in tuning. Settings not named "
         "are the defaults."
     )
@@ -231,7 +230,7 @@ def _machine(document: Mapping[str, Any]) -> str:
         parts.append(f"{document['processes']} methods running at the same time")
     if "date" in document:
         parts.append(document["date"])
-    return _wrapped(f"Measured on {', '.join(parts)}.")
+    return wrapped(f"Measured on {', '.join(parts)}.")
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -241,10 +240,6 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     return ", ".join(words[:-1]) + f" and {words[-1]}" if len(words) > 1 else "".join(words)
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _number(count: int, word: str) -> str:

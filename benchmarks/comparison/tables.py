@@ -1,10 +1,12 @@
 """Markdown tables of a comparison: numbers with their uncertainty, the best of a column in bold."""
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+WIDTH = 100
 NOTHING = "–"
 """Where there is no number."""
 
@@ -152,3 +154,9 @@ def _with_interval(value: Mapping[str, Any], *, signed: bool) -> str:
 
 def _half(value: Mapping[str, Any]) -> float | None:
     return None if value.get("high") is None else float(value["high"] - value["mean"])
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph in lines of the page's width."""
+    words = " ".join(text.split())
+    return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -1,6 +1,5 @@
 """How good verdicts are: one fit of a method, judged by what is right, and the page's section."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from comparison.cases import percent
 from comparison.jobs import read_json
 from comparison.summary import t_interval
+from comparison.tables import wrapped
 from sugartag.changes import Thresholds
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine
@@ -26,7 +26,6 @@ INJECTED_RATE = 0.25
 DISTURBING = 7_000
 """Added to the seed of a round: what is hidden and injected here has nothing to do with what
 ``fit_model`` hides and injects on its own."""
-WIDTH = 100
 NOTHING = "–"
 
 COLUMNS = {
@@ -151,8 +150,8 @@ def section_of(document: Mapping[str, Any]) -> str:
     cases: Mapping[str, Any] = document["cases"]
     notes = [PLANTED_NOTE] if any(name.startswith("planted") for name in cases) else []
     notes += [HIDDEN_NOTE] if "openclipart" in cases else []
-    parts = ["## Verdicts", _wrapped(INTRODUCTION.format(**words))]
-    parts += [_wrapped(note.format(**words)) for note in notes]
+    parts = ["## Verdicts", wrapped(INTRODUCTION.format(**words))]
+    parts += [wrapped(note.format(**words)) for note in notes]
     methods = dict.fromkeys(name for case in cases.values() for name in case["methods"])
     for method in methods:
         parts += [f"[{method}](methods/{method}.md):", _measures_table(cases, method)]
@@ -211,8 +210,3 @@ def _cell(value: Mapping[str, Any] | None, n_runs: int) -> str:
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     marks = [":--", *("--:" for _ in titles[1:])]
     return "\n".join("| " + " | ".join(row) + " |" for row in (titles, marks, *rows))
-
-
-def _wrapped(text: str) -> str:
-    words = " ".join(text.split())
-    return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
