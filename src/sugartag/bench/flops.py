@@ -12,7 +12,7 @@ from sugartag.methods.base import Fitted, Method
 from sugartag.methods.linear_probe import FittedLinearProbe
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
-from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, tags_looked_at
+from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, images_looked_at
 from sugartag.methods.sugar_plus.seeing import STEPS as SIGHT_STEPS
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
 from sugartag.methods.tag_vote import FittedTagVote
@@ -46,10 +46,22 @@ def fit_flops(method: Method, fitted: Fitted, collection: Collection) -> dict[st
         "scoring": n * (_judging(fitted, collection) + _seeing(fitted) + _asking(fitted)),
     }
     if fitted.sight is not None:
-        inputs, seen = fitted.sight.weights.shape[1], tags_looked_at(tags, collection.n_images)
-        learning = 2.0 * SIGHT_STEPS * 2.0 * n * inputs * seen + n * _judging(fitted, collection)
-        found["sight"] = (SIGHT_FOLDS - 1.0) * learning + SIGHT_FOLDS * solving + gram
+        found["sight"] = _learning_sight(fitted, collection, gram + SIGHT_FOLDS * solving)
     return found
+
+
+def _learning_sight(fitted: FittedSugarPlus, collection: Collection, anew: float) -> float:
+    """Return what learning sight needs, and ``anew`` to regress without each of its folds.
+
+    Where only some images are looked at, they are judged once, by the regression of all.
+    """
+    assert fitted.sight is not None
+    looked_at, each = images_looked_at(collection.n_images), _judging(fitted, collection)
+    cells = float(looked_at * fitted.sight.weights[0].size)
+    learning = (SIGHT_FOLDS - 1.0) * 2.0 * SIGHT_STEPS * 2.0 * cells
+    if looked_at < collection.n_images:
+        return learning + looked_at * each
+    return learning + (SIGHT_FOLDS - 1.0) * looked_at * each + anew
 
 
 def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:

@@ -103,7 +103,7 @@ def disk(method: SugarPlus, size: Size) -> float:
     owners = size.owners * (32.0 + 4.0 * shape.S)
     anchors = 4.0 * shape.A * size.features
     fitted = Room.of(method, size, shape).fitted.whole
-    sight = 4.0 * shape.V * (SIGHT_FOLDS * shape.T + size.features) if shape.L else 0.0
+    sight = 4.0 * shape.V * (SIGHT_FOLDS * shape.X + size.features) if shape.L else 0.0
     subjects = 4.0 * shape.Q * (2.0 * SUBJECT_FOLDS * shape.T + size.owners)
     return shape.sums + shape.ridge + fitted + images + owners + anchors + sight + subjects
 

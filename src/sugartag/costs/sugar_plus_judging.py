@@ -164,12 +164,14 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
     few, block = min(shape.step, float(SEEN_ROWS)), float(SEEN_ROWS)
     held = _held_to_score(size, shape)
     sampled = sampled_cells(shape)
-    kept, scored = kept_owners(size, shape), (SIGHT_FOLDS - 1.0) * shape.L
+    # Each fold has its own model where all images are looked at.
+    models, told = (SIGHT_FOLDS, SIGHT_FOLDS - 1.0) if shape.n == shape.G else (1.0, 1.0)
+    kept, scored = kept_owners(size, shape), told * shape.L
     return stage_with(
         "seeing",
         there + kept_room(size, shape),
         passes=scoring_work(size, shape, scored, few, _made_anew(size, kept))
-        + _owners_ready(size, shape, kept) * SIGHT_FOLDS
+        + _owners_ready(size, shape, kept) * models
         + Work(calls=SEEN_CALLS * scored),
         threaded=leaving_out_work(size, shape)
         + learning_sight_work(size, shape)
@@ -183,7 +185,7 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
         + solving_bytes(size, shape),
         block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
         shared=held + (room.fitted + room.trusted).whole,
-        kept=4.0 * (SIGHT_FOLDS - 1.0) * shape.L * shape.X,
+        kept=4.0 * told * shape.L * shape.X,
     )
 
 

@@ -11,7 +11,7 @@ from sugartag.costs.size import OWN_TAGS, Size
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
-from sugartag.methods.sugar_plus.looked_at import IMAGES, MOST_DIRECTIONS, tags_looked_at
+from sugartag.methods.sugar_plus.looked_at import MOST_DIRECTIONS, images_looked_at, tags_looked_at
 from sugartag.methods.sugar_plus.normal import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.ridge import ROWS_AT_ONCE
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
@@ -42,8 +42,10 @@ class Shape:
     k: float
     rows: float
     """Images of a block."""
+    G: float
+    """Images that are looked at as a whole."""
     L: float
-    """Images that are looked at to learn sight; 0 where it is not learned."""
+    """Those of them that sight is learned from: all, or none where it is not learned."""
     X: float
     """Tags that sight is learned of."""
     V: float
@@ -59,7 +61,7 @@ class Shape:
         predictors = min(size.used_tags, method.max_predictors)
         # The most used tags are given most often: about as Zipf's law has it.
         kept = (predictors / size.tags) ** 0.15
-        looked_at = size.images if size.images <= IMAGES else 0
+        looked_at = images_looked_at(size.images)
         return cls(
             n=size.images,
             T=size.tags,
@@ -69,6 +71,7 @@ class Shape:
             S=min(method.tastes, size.tags) if size.memberships else 0,
             k=size.tags_each * kept + (size.words_each if words else 0.0),
             rows=min(rows, size.images),
+            G=looked_at,
             L=looked_at if method.sight and size.features else 0,
             X=tags_looked_at(size.tags, size.images),
             V=min(size.features, MOST_DIRECTIONS),

@@ -150,8 +150,8 @@ def sight_work(size: Size, shape: Shape, n: float) -> Work:
     if not shape.L:
         return Work()
     return Work(
-        product32=2.0 * n * shape.V * (size.features + shape.T),
-        copied=n * (16.0 * size.features + SIGHT_BYTES * shape.T),
+        product32=2.0 * n * shape.V * (size.features + shape.X),
+        copied=n * (16.0 * size.features + SIGHT_BYTES * shape.X),
     )
 
 
@@ -182,7 +182,7 @@ def learning_subjects_work(size: Size, shape: Shape) -> Work:
     """Return what it takes to learn it, and to say it of the sample, with owners and without."""
     if not shape.Q:
         return Work()
-    steps = (SUBJECT_FOLDS - 1.0) * SUBJECT_STEPS * shape.n
+    steps = (SUBJECT_FOLDS - 1.0) * SUBJECT_STEPS * shape.G
     directions = min(size.features, SUBJECT_DIRECTIONS)
     learning = Work(
         product64=steps * 4.0 * directions * shape.Q,
@@ -230,7 +230,12 @@ def solving_work(size: Size, shape: Shape) -> Work:
 
 
 def leaving_out_work(size: Size, shape: Shape) -> Work:
-    """Return what it takes to regress without each fold: its images added up, the rest solved."""
+    """Return what it takes to regress without each fold: its images added up, the rest solved.
+
+    Nothing, where only some images are looked at.
+    """
+    if shape.n > shape.G:
+        return Work()
     each = columns_work(shape, size.given + shape.n * words_each(size, shape), shape.k)
     adding = Work(
         product32=2.0 * shape.n * shape.D**2,

@@ -210,6 +210,7 @@ def _shape(fitted: FittedSugarPlus, added: Size, whole: Size, promoted: int) -> 
         S=evidence.taste.shape[1],
         k=added.tags_each + (added.words_each if len(evidence.words) else 0.0),
         rows=min(USUAL_ROWS, added.images),
+        G=0.0,
         L=0.0,
         X=0.0,
         V=0.0,

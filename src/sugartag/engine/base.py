@@ -183,6 +183,12 @@ def row_blocks(n_rows: int, rows_per_block: int) -> tuple[Block, ...]:
     return tuple(slice(start, min(start + rows_per_block, n_rows)) for start in starts)
 
 
+def blocks_all_over(blocks: Sequence[Block], most: int) -> tuple[Block, ...]:
+    """Return some of the blocks, at most so many but at least one, evenly spread over them."""
+    count, last = min(max(most, 1), len(blocks)), len(blocks) - 1
+    return tuple(blocks[number * last // max(count - 1, 1)] for number in range(count))
+
+
 def name_of_pass(function: Callable[..., Any]) -> str:
     """Return what a pass is called in progress displays: the block function's name in words."""
     name = getattr(function, "__name__", type(function).__name__)

@@ -35,8 +35,25 @@ def test_all_images_are_looked_at_unless_there_are_too_many(collection, monkeypa
 
     np.testing.assert_array_equal(found.position, np.arange(700))
     np.testing.assert_array_equal(found.folds(3), collection.owner % 3)
-    monkeypatch.setattr(module, "IMAGES", 699)
-    assert LookedAt.of(collection, True) is None
+    monkeypatch.setattr(module, "WHOLE", 700)
+    assert LookedAt.of(collection, True).n_images == 700
+
+
+def test_of_many_images_some_are_looked_at_all_over_the_collection(collection, monkeypatch):
+    monkeypatch.setattr(module, "WHOLE", 699)
+    monkeypatch.setattr(module, "SOME", 200)
+    monkeypatch.setattr(module, "ROWS_PER_BLOCK", 20)
+    monkeypatch.setattr(module, "CELLS", 200 * 30)
+
+    found = LookedAt.of(collection, True)
+
+    blocks = [np.arange(block.start, block.stop) for block in found.blocks]
+    np.testing.assert_array_equal(found.position, np.concatenate(blocks))
+    assert (found.n_images, len(found.tags)) == (200, 30)
+    assert found.position[0] == 0
+    assert found.position[-1] == 699
+    assert np.diff(found.position).max() <= 80
+    np.testing.assert_array_equal(found.owner, collection.owner[found.position])
 
 
 def test_the_tags_looked_at_are_those_most_used(collection, monkeypatch):

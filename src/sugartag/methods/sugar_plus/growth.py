@@ -54,7 +54,6 @@ def grown(
         whole=beliefs.grown(fitted.whole),
         decided=decided,
         subjects=None if fitted.subjects is None else fitted.subjects.for_tags(n_tags),
-        sight=None if fitted.sight is None else fitted.sight.for_tags(n_tags),
         of_strangers=None if fitted.of_strangers is None else beliefs.grown(fitted.of_strangers),
     )
 

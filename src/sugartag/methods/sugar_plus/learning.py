@@ -6,7 +6,7 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine, row_blocks
+from sugartag.engine.base import Block, Engine, blocks_all_over, row_blocks
 from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries, same_places
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.belief import Belief, learned_belief, slip_rates
@@ -87,10 +87,8 @@ def tags_as_given(collection: Collection, room: Room = np.zeros) -> SparseRows:
 
 def sample_blocks(collection: Collection) -> tuple[Block, ...]:
     """Return blocks all over the collection, as many as are learned from."""
-    blocks = collection.blocks(ROWS_PER_BLOCK)
-    wanted = max(1, CELLS // (collection.n_tags * ROWS_PER_BLOCK))
-    chosen = np.unique(np.linspace(0, len(blocks) - 1, min(wanted, len(blocks))).astype(int))
-    return tuple(blocks[number] for number in chosen)
+    most = CELLS // (collection.n_tags * ROWS_PER_BLOCK)
+    return blocks_all_over(collection.blocks(ROWS_PER_BLOCK), most)
 
 
 def steps(n_rows: int, n_tags: int) -> list[IntArray]:

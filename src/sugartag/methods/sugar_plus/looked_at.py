@@ -1,9 +1,8 @@
 """The images that are looked at as a whole, the directions they differ in, and their folds.
 
-What is learned from whole images takes time for every one of them, so only collections that are not
-too large are looked at: in larger ones there are images enough for the ridge regression. So that no
-image has a say about itself, owners are dealt into folds, and the images of each fold are
-judged by what was learned from the others.
+What is learned from whole images takes time for every one of them, so of a large collection only
+some are looked at, all over it. So that no image has a say about itself, owners are dealt into
+folds, and the images of each fold, looked at or not, are judged by what was learned from others.
 """
 
 from dataclasses import dataclass
@@ -15,13 +14,14 @@ from threadpoolctl import threadpool_limits
 from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.subset import tag_counts
+from sugartag.engine.base import Block, blocks_all_over
 from sugartag.methods.sugar_plus.likeness import compared_features
 
 SUBJECT_FOLDS, SIGHT_FOLDS = 3, 6
 """Folds that subjects, and sight, are learned in. Sight also needs a regression for each, and the
 more there are, the less each one misses."""
-IMAGES = 1 << 15
-"""A collection of more is not looked at."""
+WHOLE, SOME = 1 << 15, 1 << 14
+"""A collection of more images is not looked at as a whole, but so many of them are."""
 CELLS = 1 << 23
 """Images x tags that are looked at, at most: the tags most used."""
 ROWS_PER_BLOCK = 256
@@ -97,6 +97,8 @@ class Directions:
 class LookedAt:
     """The images that are looked at."""
 
+    blocks: tuple[Block, ...]
+    """Where they are."""
     tags: IntArray
     """The tags that are looked at one by one, ascending."""
     owner: IntArray
@@ -109,10 +111,10 @@ class LookedAt:
 
     @classmethod
     def of(cls, collection: Collection, unit_features: bool) -> "LookedAt | None":
-        """Look at a collection; None where there are too many images, or too few."""
-        if collection.n_images > IMAGES:
-            return None
-        rows = [collection.rows(block) for block in collection.blocks(ROWS_PER_BLOCK)]
+        """Look at a collection; None where there are too few images."""
+        most = images_looked_at(collection.n_images)
+        blocks = blocks_all_over(collection.blocks(ROWS_PER_BLOCK), -(-most // ROWS_PER_BLOCK))
+        rows = [collection.rows(block) for block in blocks]
         owner, position = (
             np.concatenate([getattr(some, name) for some in rows]) for name in ("owner", "position")
         )
@@ -128,7 +130,12 @@ class LookedAt:
         )
         seen = np.concatenate([directions.of(some) for some in rows])
         tags = most_used(tag_counts(collection), collection.n_images)
-        return cls(tags, owner, position, n_owners, directions, seen)
+        return cls(blocks, tags, owner, position, n_owners, directions, seen)
+
+    @property
+    def n_images(self) -> int:
+        """How many there are."""
+        return len(self.position)
 
     def folds(self, count: int) -> IntArray:
         """Return which of so many folds each image is in."""
@@ -142,11 +149,16 @@ def folds_of(owner: IntArray, position: IntArray, n_owners: int, count: int) -> 
 
 
 def most_used(uses: IntArray, n_images: int) -> IntArray:
-    """Return the tags that so many images can be looked at for, the most used ones, ascending."""
+    """Return the tags that so many images are looked at for, the most used ones, ascending."""
     order = np.argsort(-uses, kind="stable")
     return np.sort(order[: tags_looked_at(len(uses), n_images)])
 
 
 def tags_looked_at(n_tags: int, n_images: int) -> int:
-    """Return for how many tags so many images are looked at."""
-    return min(n_tags, CELLS // max(n_images, 1))
+    """Return for how many tags a collection of so many images is looked at."""
+    return min(n_tags, CELLS // max(images_looked_at(n_images), 1))
+
+
+def images_looked_at(n_images: int) -> int:
+    """Return how many images of so many are looked at."""
+    return n_images if n_images <= WHOLE else SOME

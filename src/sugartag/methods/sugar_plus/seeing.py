@@ -3,9 +3,11 @@
 An image must not have a say about itself. It would have one not only in the regression that sight
 is, but also by way of the chances of images that look like it: the tags it was given speak for the
 same tags of those, which then speak for its own. So the images of a fold are judged by what was
-learned from chances of which they know nothing: those of a ridge regression without them.
+learned from chances of which they know nothing: those of a ridge regression without them. Where
+only some of many images are looked at, each says so little that the regression is that of all.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -64,25 +66,47 @@ def learned_sight(
     fitted: FittedSugarPlus, collection: Collection, looked_at: LookedAt, *, engine: Engine
 ) -> Sight:
     """Learn what images look like from the chances of a fitted model, at full strength."""
-    tags, fold = looked_at.tags, looked_at.folds(SIGHT_FOLDS)
-    weights, total = [], np.zeros(len(tags))
-    for one in range(SIGHT_FOLDS):
-        left_out = looked_at.position[fold == one]
-        known = collection, without_images(fitted, collection, left_out, engine=engine), left_out
-        blocks = collection.blocks(ROWS_PER_BLOCK)
-        chances = np.concatenate(list(engine.map(chances_of_others, blocks, *known, tags)))
+    told = _told_with_all if looked_at.n_images < collection.n_images else _told_by_others
+    fold, weights, total = looked_at.folds(SIGHT_FOLDS), [], np.zeros(len(looked_at.tags))
+    for one, chances in enumerate(told(fitted, collection, looked_at, engine=engine)):
         seen = looked_at.seen[fold != one]
         weights.append(logistic_weights(seen, chances, PENALTY, STEPS, threads=engine.threads))
         total += chances.sum(axis=0, dtype=np.float64)
-    found = Sight(
+    return Sight(
         looked_at.directions,
+        looked_at.tags,
         np.stack(weights),
         (total / ((SIGHT_FOLDS - 1) * len(fold))).astype(np.float32),
         1.0,
         collection.n_images,
         looked_at.n_owners,
     )
-    return found.at_tags(tags, collection.n_tags)
+
+
+def _told_by_others(
+    fitted: FittedSugarPlus, collection: Collection, looked_at: LookedAt, *, engine: Engine
+) -> Iterator[FloatArray]:
+    """Yield for each fold the chances of the images outside it, of which it knows nothing."""
+    fold = looked_at.folds(SIGHT_FOLDS)
+    for one in range(SIGHT_FOLDS):
+        left_out = looked_at.position[fold == one]
+        known = collection, without_images(fitted, collection, left_out, engine=engine), left_out
+        blocks = collection.blocks(ROWS_PER_BLOCK)
+        found = engine.map(chances_of_others, blocks, *known, looked_at.tags)
+        yield np.concatenate(list(found))
+
+
+def _told_with_all(
+    fitted: FittedSugarPlus, collection: Collection, looked_at: LookedAt, *, engine: Engine
+) -> Iterator[FloatArray]:
+    """Yield for each fold the chances of the images outside it, told with those of all images."""
+    nobody = np.zeros(0, dtype=np.int64)
+    fitted.get_ready(engine=engine)
+    known = collection, fitted, nobody, looked_at.tags
+    chances = np.concatenate(list(engine.map(chances_of_others, looked_at.blocks, *known)))
+    fold = looked_at.folds(SIGHT_FOLDS)
+    for one in range(SIGHT_FOLDS):
+        yield chances[fold != one]
 
 
 def chosen_strength(
