@@ -3,6 +3,7 @@
 Worlds that the file has are not judged again, so that a long run can go on where it ended.
 
     python benchmarks/bench_drawn_worlds.py --worlds 40
+    python benchmarks/bench_drawn_worlds.py --worlds 20 --images 40000
     python benchmarks/compare.py render
 """
 
@@ -14,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from comparison.drawn_worlds import FILE, FORMAT, drawn_world, summarised_worlds
+from comparison.drawn_worlds import FILE, FORMAT, LARGER_FILE, drawn_world, summarised_worlds
 from comparison.jobs import DIGITS, plain_values, read_json, write_json
 from comparison.verdicts import JudgedRound, run_entry
 from sugartag.engine import LocalEngine
@@ -30,7 +31,7 @@ def main() -> int:
     runs: dict[str, Any] = read_json(asked.out)["runs"] if asked.out.exists() else {}
     for number in range(asked.worlds):
         if str(number) not in runs:
-            runs[str(number)] = judged(number)
+            runs[str(number)] = judged(number, asked.images)
             found = runs[str(number)]["counts"]
             print(f"world {number}: {found['rightly_added']} of {found['added']} additions right")
             write_json(asked.out, plain_values(document_of(runs), digits=DIGITS))
@@ -38,9 +39,9 @@ def main() -> int:
     return 0
 
 
-def judged(number: int) -> dict[str, Any]:
+def judged(number: int, n_images: int | None) -> dict[str, Any]:
     """Fit and judge one world."""
-    world, began = drawn_world(number), time.perf_counter()
+    world, began = drawn_world(number, n_images), time.perf_counter()
     here = JudgedRound.planted(world.generate(number))
     counts = here.run(DEFAULT_METHOD, engine=LocalEngine(blas_threads=1), seed=number)
     entry = run_entry(counts) | {"world": asdict(world)}
@@ -65,10 +66,12 @@ def arguments(texts: Sequence[str]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--worlds", type=int, default=40, help="how many, from 0")
-    parser.add_argument("--out", type=Path, default=RESULTS / FILE, help="the result file")
+    parser.add_argument("--images", type=int, help="of every world; drawn, too, if not given")
+    parser.add_argument("--out", type=Path, help="the result file")
     asked = parser.parse_args(texts)
     if asked.worlds < 1:
         parser.error("--worlds is at least 1")
+    asked.out = asked.out or RESULTS / (LARGER_FILE if asked.images else FILE)
     return asked
 
 

@@ -16,13 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from comparison.cases import WORLDS, planted_case
+from comparison.cases import WORLDS, larger_world, planted_case
 from comparison.jobs import DIGITS, plain_values, write_json
 from comparison.verdicts import (
     FILE,
     FORMAT,
     HIDDEN_SHARE,
     INJECTED_RATE,
+    LARGER,
     JudgedRound,
     run_entry,
     summarised_runs,
@@ -68,8 +69,10 @@ def main() -> int:
 
 def made_case(name: str, scratch: Path) -> JudgedCase:
     """Return the case of this name; the shipped collection is imported into the folder."""
-    if name in WORLDS:
-        world = World(**planted_case(name).settings)
+    plain = name.removesuffix(LARGER)
+    if plain in WORLDS:
+        world = World(**planted_case(plain).settings)
+        world = world if plain == name else larger_world(world)
         return JudgedCase(name, lambda seed: JudgedRound.planted(world.generate(seed)))
     collection = import_shipped(scratch)
     return JudgedCase(name, lambda seed: JudgedRound.disturbed(collection, seed))
@@ -122,7 +125,7 @@ def arguments(texts: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = (*WORLDS, SHIPPED)
+    names = (*WORLDS, SHIPPED, *(name + LARGER for name in WORLDS))
     parser.add_argument("--methods", default=DEFAULT_METHOD, help="names with commas between")
     parser.add_argument("--seeds", type=int, default=5, help="how many, from 0")
     parser.add_argument("--cases", nargs="+", choices=names, default=list(names))

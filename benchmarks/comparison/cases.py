@@ -4,7 +4,7 @@ import csv
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
@@ -197,6 +197,12 @@ def landmark_case(folder: Path) -> Case:
         start=lambda seed: LandmarkRound(photos),
         references=cache(partial(reference_points, photos)),
     )
+
+
+def larger_world(world: World, times: int = 10) -> World:
+    """Return the world with so many times as many images, owners and groups."""
+    names = ("n_images", "n_owners", "n_groups")
+    return replace(world, **{name: times * getattr(world, name) for name in names})
 
 
 def planted_case(name: str) -> Case:

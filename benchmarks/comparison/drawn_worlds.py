@@ -11,7 +11,7 @@ from comparison.tables import table, wrapped
 from sugartag.collection.synthetic import World
 
 FORMAT = "sugartag-drawn-worlds/1"
-FILE = "drawn-worlds.json"
+FILE, LARGER_FILE = "drawn-worlds.json", "drawn-worlds-larger.json"
 DRAWING = 11
 """Keeps the random numbers that a world is drawn with apart from those that make its images."""
 SIZES, VOCABULARIES, TOPICS = (2_000, 4_000, 8_000), (200, 300, 600), (8, 16, 24)
@@ -31,10 +31,13 @@ FEWEST_ADDED = 20
 RIGHT = 0.8
 
 
-def drawn_world(number: int) -> World:
-    """Return the world of this number."""
+def drawn_world(number: int, n_images: int | None = None) -> World:
+    """Return the world of this number; how many images it has is drawn, too, if not given."""
     rng = np.random.default_rng([DRAWING, number])
-    n_images, n_tags, n_topics = (int(rng.choice(some)) for some in (SIZES, VOCABULARIES, TOPICS))
+    drawn_images, n_tags, n_topics = (
+        int(rng.choice(some)) for some in (SIZES, VOCABULARIES, TOPICS)
+    )
+    n_images = n_images or drawn_images
     drawn = {name: round(float(rng.uniform(*ends)), 2) for name, ends in RANGES.items()}
     difficulty = float(np.exp(rng.uniform(*np.log(DIFFICULTY))))
     # A topic has at least twice as many tags as an image.
@@ -85,20 +88,23 @@ what people leave out, slip and stamp on, and how much an image shows of its tag
 random for each ({missing} of the right tags are missing, up to {noise:g} wrong ones are given to
 an image at random, and what tags do not explain of its looks is {easy:g} to {hard:g} times what
 they do). Every world is fitted with all defaults and judged by its own truth. How recall is told
-was chosen in worlds of the same kind that were drawn with other numbers."""
+was chosen in worlds of the same kind that were drawn with other numbers. The larger ones are drawn
+alike but for the number of images: as many as are not looked at as a whole."""
 NOTE = """\
 Where fewer than {fewest} tags are added their precision says nothing, and it is not counted."""
 
 
 def drawn_section(results: Path) -> Iterator[str]:
     """Yield the section about drawn worlds, if they were measured."""
-    if (results / FILE).exists():
-        yield section_of(read_json(results / FILE))
+    files = [results / name for name in (FILE, LARGER_FILE)]
+    documents = [read_json(file) for file in files if file.exists()]
+    if documents:
+        yield section_of(documents)
 
 
-def section_of(document: Mapping[str, Any]) -> str:
-    """Return what a result file says."""
-    low, high = RANGES["missing_share"]
+def section_of(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return what result files say."""
+    document, (low, high) = documents[0], RANGES["missing_share"]
     words = {
         "worlds": document["summary"]["worlds"],
         "missing": f"{low:.0%} to {high:.0%}".replace("%", " %"),
@@ -112,7 +118,7 @@ def section_of(document: Mapping[str, Any]) -> str:
         [
             "## Verdicts in worlds drawn at random",
             wrapped(INTRODUCTION.format(**words)),
-            _rows(document["summary"]),
+            _compared([(_sizes(one), one["summary"]) for one in documents]),
             wrapped(NOTE.format(**words)),
             f"[{document['method']}](methods/{document['method']}.md), measured on "
             f"{machine['cpu']}, {document['date']}.\n",
@@ -120,25 +126,36 @@ def section_of(document: Mapping[str, Any]) -> str:
     )
 
 
-def _rows(summary: Mapping[str, Any]) -> str:
-    of_worlds = f"of {summary['worlds']} worlds"
-    rows = [["worlds in which tags are added", f"{summary['adding']} {of_worlds}"]]
+def _sizes(document: Mapping[str, Any]) -> str:
+    """Return how many images the worlds have."""
+    sizes = sorted({run["world"]["n_images"] for run in document["runs"].values()})
+    ends = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    return f"{document['summary']['worlds']} worlds of {ends} images"
+
+
+def _compared(columns: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return a table with a column for each summary."""
+    cells = [_cells(summary) for _, summary in columns]
+    names = dict.fromkeys(name for some in cells for name in some)
+    rows = [[name, *(some.get(name, "–") for some in cells)] for name in names]
+    return table(["part", *(title for title, _ in columns)], rows)
+
+
+def _cells(summary: Mapping[str, Any]) -> dict[str, str]:
+    found = {"worlds in which tags are added": f"{summary['adding']} of {summary['worlds']}"}
     if summary["adding"]:
-        rows += [
-            ["add precision, mean of these worlds", f"{summary['add_precision']:.3f}"],
-            ["add precision, all additions together", f"{summary['add_precision_of_all']:.3f}"],
-            [
-                f"worlds with an add precision of {RIGHT:g} and more",
-                f"{summary['adding_rightly']} of {summary['adding']}",
-            ],
-            ["lowest add precision", f"{summary['lowest_add_precision']:.3f}"],
-        ]
-    rows += [
-        ["add recall, mean of all worlds", f"{summary['add_recall']:.3f}"],
-        ["remove precision, mean", f"{summary['remove_precision']:.3f}"],
-        ["lowest remove precision", f"{summary['lowest_remove_precision']:.3f}"],
-        ["remove recall, mean", f"{summary['remove_recall']:.3f}"],
-        ["ECE, mean", f"{summary['ece']:.3f}"],
-        ["highest ECE", f"{summary['highest_ece']:.3f}"],
-    ]
-    return table(["part", of_worlds], rows)
+        rightly = f"{summary['adding_rightly']} of {summary['adding']}"
+        found |= {
+            "add precision, mean of these worlds": f"{summary['add_precision']:.3f}",
+            "add precision, all additions together": f"{summary['add_precision_of_all']:.3f}",
+            f"worlds with an add precision of {RIGHT:g} and more": rightly,
+            "lowest add precision": f"{summary['lowest_add_precision']:.3f}",
+        }
+    return found | {
+        "add recall, mean of all worlds": f"{summary['add_recall']:.3f}",
+        "remove precision, mean": f"{summary['remove_precision']:.3f}",
+        "lowest remove precision": f"{summary['lowest_remove_precision']:.3f}",
+        "remove recall, mean": f"{summary['remove_recall']:.3f}",
+        "ECE, mean": f"{summary['ece']:.3f}",
+        "highest ECE": f"{summary['highest_ece']:.3f}",
+    }

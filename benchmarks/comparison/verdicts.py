@@ -39,11 +39,16 @@ COLUMNS = {
     "ece_below": "ECE, not added",
 }
 PARTS = ("added", "given", "below")
+LARGER = "-larger"
+"""Ends the names of worlds with ten times as many images."""
 TITLES = {
     "planted-clean": "planted: clean",
     "planted-noisy": "planted: noisy",
     "planted-hard": "planted: hard to see",
     "openclipart": "OpenClipart, as shipped",
+    "planted-clean-larger": "planted: clean, 40,000 images",
+    "planted-noisy-larger": "planted: noisy, 40,000 images",
+    "planted-hard-larger": "planted: hard to see, 40,000 images",
 }
 
 

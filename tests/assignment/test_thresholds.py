@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from sugartag.assignment.thresholds import (
-    ADD_AIM,
-    DOUBT_AIM,
+    AIM,
     FEWEST_USES,
     LEAST,
+    LEAST_ADDED,
     MOST,
     NEVER_ADDED,
     NEVER_DOUBTED,
@@ -18,9 +18,9 @@ from sugartag.assignment.thresholds import (
 OFTEN = 10_000
 
 
-def literal(chances, aim):
+def literal(chances):
     """Try every chance as the threshold, and keep the lowest that is good enough."""
-    good = [low for low in chances if chances[chances >= low].mean() >= aim]
+    good = [low for low in chances if chances[chances >= low].mean() >= AIM]
     return min(good, default=MOST)
 
 
@@ -36,11 +36,11 @@ def test_a_threshold_is_the_lowest_from_which_the_mean_chance_is_the_one_aimed_a
 
     found = learned(tag, chance, [OFTEN] * 3)
 
-    everybody = literal(chance, ADD_AIM)
+    everybody = literal(chance)
     for number in range(3):
         mine = chance[tag == number]
         seen = np.count_nonzero(mine >= LEAST)
-        expected = (seen * literal(mine, ADD_AIM) + POOLED * everybody) / (seen + POOLED)
+        expected = (seen * literal(mine) + POOLED * everybody) / (seen + POOLED)
         assert found.add[number] == pytest.approx(np.clip(expected, LEAST, MOST), abs=1e-4)
 
 
@@ -52,7 +52,7 @@ def test_doubts_follow_the_same_rule_from_the_other_end():
     found = TagThresholds.learned(pairs, pairs, np.array([OFTEN]))
 
     doubted = chance[chance < found.doubt[0]]
-    assert (1 - doubted).mean() == pytest.approx(DOUBT_AIM, abs=0.01)
+    assert (1 - doubted).mean() == pytest.approx(AIM, abs=0.01)
 
 
 def test_of_rare_tags_nothing_is_said():
@@ -67,16 +67,27 @@ def test_a_tag_of_which_nothing_is_seen_keeps_to_what_all_need():
     found = learned([0] * 100, np.linspace(0.5, 1.0, 100), [OFTEN, OFTEN])
 
     chance = np.linspace(0.5, 1.0, 100)
-    expected = literal(chance, ADD_AIM)
+    expected = literal(chance)
     assert found.add[1] == pytest.approx(expected, abs=1e-4)
 
 
 def test_nothing_is_added_where_no_chance_is_high_enough():
-    chance = np.full(1_000, ADD_AIM - 0.01)
+    chance = np.full(1_000, AIM - 0.01)
 
     found = learned(np.arange(1_000) % 4, chance, [OFTEN] * 4)
 
     assert (found.add > chance.max()).all()
+
+
+@pytest.mark.parametrize(("few", "is_added"), [(9, False), (10, True)])
+def test_where_hardly_anything_would_be_added_nothing_is(few, is_added):
+    n_given = round(10 / LEAST_ADDED)
+    could_be = np.zeros(few + 500, dtype=int), np.append(np.full(few, 0.97), np.full(500, 0.3))
+    given = np.zeros(n_given, dtype=int), np.full(n_given, 0.9)
+
+    found = TagThresholds.learned(could_be, given, np.array([OFTEN]))
+
+    assert (found.add[0] <= 0.97) == is_added
 
 
 def test_thresholds_can_be_the_same_for_all_tags():

@@ -11,6 +11,7 @@ from comparison import drawn_worlds
 from comparison.drawn_worlds import (
     DIFFICULTY,
     FILE,
+    LARGER_FILE,
     RANGES,
     drawn_section,
     drawn_world,
@@ -25,6 +26,7 @@ TINY = World(n_images=150, n_tags=60, n_owners=15, n_groups=4, n_topics=3, tags_
 
 def run(added, right, *, missing=1_000, remove_precision=0.9):
     return {
+        "world": {"n_images": 4_000},
         "counts": {"added": added, "rightly_added": right, "missing": missing},
         "add_recall": right / missing,
         "remove_precision": remove_precision,
@@ -55,18 +57,27 @@ def test_precision_is_of_worlds_with_enough_additions_and_of_all_additions():
 
 
 def test_where_nothing_is_added_nothing_is_said_of_its_precision():
-    found = summarised_worlds([run(0, 0), run(3, 3)])
+    document = document_of({"0": run(0, 0), "1": run(3, 3)})
 
-    assert found["adding"] == 0
-    assert "add_precision" not in found
-    assert "add precision" not in section_of(
-        {"summary": found, "machine": {"cpu": "A"}, "date": "2026-01-01", "method": "sugar-plus"}
-    )
+    assert document["summary"]["adding"] == 0
+    assert "add_precision" not in document["summary"]
+    assert "add precision" not in section_of([document])
+
+
+def test_the_page_compares_worlds_of_all_sizes():
+    larger = document_of({"0": run(100, 90) | {"world": {"n_images": 40_000}}})
+
+    page = section_of([document_of({"0": run(3, 3), "1": run(0, 0)}), larger])
+
+    assert "| part | 2 worlds of 4,000 images | 1 worlds of 40,000 images |" in page
+    assert "| add precision, all additions together | – | 0.900 |" in page
+    assert drawn_world(3, 40_000).n_owners == 4_000
+    assert drawn_world(3, 40_000).missing_share == drawn_world(3).missing_share
 
 
 def test_worlds_are_judged_once_and_the_page_says_what_was_found(tmp_path, monkeypatch, capsys):
     out = tmp_path / FILE
-    monkeypatch.setattr(bench_drawn_worlds, "drawn_world", lambda number: TINY)
+    monkeypatch.setattr(bench_drawn_worlds, "drawn_world", lambda number, n_images: TINY)
     monkeypatch.setattr(sys, "argv", ["bench", "--worlds", "1", "--out", str(out)])
     assert bench_drawn_worlds.main() == 0
     first = read_json(out)
@@ -96,6 +107,8 @@ def test_a_file_has_all_runs_and_their_summary():
 
 
 def test_at_least_one_world_is_wanted(capsys):
+    assert arguments([]).out.name == FILE
+    assert arguments(["--images", "40000"]).out.name == LARGER_FILE
     with pytest.raises(SystemExit):
         arguments(["--worlds", "0"])
 

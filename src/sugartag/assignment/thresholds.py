@@ -2,7 +2,8 @@
 
 A threshold is the most generous one beyond which the chances have the mean aimed at: if chances
 are right, that is the share of right verdicts. Tags of which little is seen keep to what all tags
-together need, and of those that hardly anybody uses nothing is said.
+together need, and of those that hardly anybody uses nothing is said. Where next to nothing of a
+collection would be added, nothing is: the few chances that are highest are those that err most.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
-ADD_AIM, DOUBT_AIM = 0.82, 0.85
+AIM = 0.85
 """The mean chance of being right that verdicts aim at, for 80 % and more to be right."""
+LEAST_ADDED = 0.001
+"""Of so many given tags one must be added, or none is."""
 FEWEST_USES = 5
 """Of tags with fewer uses nothing is said."""
 POOLED = 20.0
@@ -43,12 +46,11 @@ class TagThresholds:
         ``uses`` says how many images have each tag.
         """
         rare = uses < FEWEST_USES
-        add = _generous(*added, ADD_AIM, len(uses))
-        doubt = 1.0 - _generous(given[0], 1.0 - given[1], DOUBT_AIM, len(uses))
-        return cls(
-            np.round(np.where(rare, NEVER_ADDED, add), DIGITS),
-            np.round(np.where(rare, NEVER_DOUBTED, doubt), DIGITS),
-        )
+        add = np.where(rare, NEVER_ADDED, _generous(*added, len(uses)))
+        if np.count_nonzero(added[1] >= add[added[0]]) < LEAST_ADDED * len(given[0]):
+            add = np.full(len(uses), NEVER_ADDED)
+        doubt = 1.0 - _generous(given[0], 1.0 - given[1], len(uses))
+        return cls(np.round(add, DIGITS), np.round(np.where(rare, NEVER_DOUBTED, doubt), DIGITS))
 
     @classmethod
     def same(cls, add: float, doubt: float, n_tags: int) -> "TagThresholds":
@@ -56,23 +58,23 @@ class TagThresholds:
         return cls(np.full(n_tags, add), np.full(n_tags, doubt))
 
 
-def _generous(tag: IntArray, chance: FloatArray, aim: float, n_tags: int) -> FloatArray:
+def _generous(tag: IntArray, chance: FloatArray, n_tags: int) -> FloatArray:
     """Return for each tag the lowest chance from which on the mean chance is the one aimed at."""
-    everybody = _lowest(np.zeros(len(tag), dtype=np.int64), chance, aim, 1)[0]
-    own = _lowest(tag, chance, aim, n_tags)
+    everybody = _lowest(np.zeros(len(tag), dtype=np.int64), chance, 1)[0]
+    own = _lowest(tag, chance, n_tags)
     seen = np.bincount(tag[chance >= LEAST], minlength=n_tags)
     found: FloatArray = (seen * own + POOLED * everybody) / (seen + POOLED)
     return np.clip(found, LEAST, MOST)
 
 
-def _lowest(tag: IntArray, chance: FloatArray, aim: float, n_tags: int) -> FloatArray:
+def _lowest(tag: IntArray, chance: FloatArray, n_tags: int) -> FloatArray:
     order = np.lexsort((-chance, tag))
     tag, chance = tag[order], chance[order].astype(np.float64)
     start = np.searchsorted(tag, np.arange(n_tags + 1))
     summed = np.concatenate([[0.0], np.cumsum(chance)])
     place = np.arange(len(tag)) - start[tag]
     mean = (summed[1:] - summed[start[tag]]) / (place + 1)
-    enough: BoolArray = mean >= aim
+    enough: BoolArray = mean >= AIM
     found = np.full(n_tags, MOST)
     # Chances fall within a tag, so the last one that is enough is the lowest.
     found[tag[enough]] = chance[enough]

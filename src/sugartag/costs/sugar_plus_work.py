@@ -18,11 +18,13 @@ from sugartag.costs.work import Work
 from sugartag.linalg.symmetric import BAND
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, SUBJECT_FOLDS
+from sugartag.methods.sugar_plus.recall import PROPORTIONS
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
-from sugartag.methods.sugar_plus.seeing import STEPS, STRENGTHS, TRIED_CELLS
+from sugartag.methods.sugar_plus.seeing import STEPS, STRENGTHS
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
 from sugartag.methods.sugar_plus.subject_learning import MOST_DIRECTIONS as SUBJECT_DIRECTIONS
 from sugartag.methods.sugar_plus.subject_learning import STEPS as SUBJECT_STEPS
+from sugartag.methods.sugar_plus.weighing import TRIED_CELLS
 
 JUDGED_BYTES = 20.0
 """That going through an image and a tag is as long as writing: one loop takes all small steps."""
@@ -158,7 +160,7 @@ def sight_work(size: Size, shape: Shape, n: float) -> Work:
 def learning_sight_work(size: Size, shape: Shape) -> Work:
     """Return what it takes to learn it: regressions, and a belief for every strength and after."""
     cells, sampled = (SIGHT_FOLDS - 1.0) * shape.L * shape.X, sampled_cells(shape)
-    tried = len(STRENGTHS) * min(float(TRIED_CELLS), sampled)
+    tried = (len(STRENGTHS) + len(PROPORTIONS)) * min(float(TRIED_CELLS), sampled)
     return Work(
         product32=cells * STEPS * 4.0 * shape.V + 2.0 * shape.L * size.features**2,
         product64=10.0 * size.features**3,

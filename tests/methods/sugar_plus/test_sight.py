@@ -20,9 +20,10 @@ from sugartag.methods.sugar_plus.images import chosen_images
 from sugartag.methods.sugar_plus.learning import tags_as_given
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, Directions, LookedAt
 from sugartag.methods.sugar_plus.ridge import Ridge
-from sugartag.methods.sugar_plus.seeing import STRENGTHS, chosen_strength
+from sugartag.methods.sugar_plus.seeing import STRENGTHS
 from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_plus.sums import add_up
+from sugartag.methods.sugar_plus.weighing import chosen_strength
 
 NOISY = World(
     n_images=1_500, n_tags=120, n_owners=150, n_features=48, random_noise=2.0, habits_per_owner=2.0
@@ -241,7 +242,7 @@ def test_the_strength_is_what_explains_given_tags_best():
     given = rng.random((300, 40)) < expit(12.0 * (said + 1.0 * seen) - 2.0)
     honest, slips = given.astype(np.float32), np.full(40, 0.01, dtype=np.float32)
 
-    found = chosen_strength(said, seen, given, honest, slips)
+    found = chosen_strength(STRENGTHS, seen, said, given, honest, slips)
 
     explained = {}
     for strength in STRENGTHS:
@@ -251,7 +252,8 @@ def test_the_strength_is_what_explains_given_tags_best():
     assert found == min(explained, key=explained.get) == 1.0
     noise = rng.normal(size=said.shape, scale=0.1).astype(np.float32)
     given = rng.random((300, 40)) < expit(12.0 * said - 2.0)
-    assert chosen_strength(said, noise, given, given.astype(np.float32), slips) == 0.0
+    uses = given.astype(np.float32)
+    assert chosen_strength(STRENGTHS, noise, said, given, uses, slips) == 0.0
 
 
 def test_how_badly_a_belief_explains_uses_is_the_likelihood_of_all_cells():

@@ -99,16 +99,18 @@ def learned_belief(
     given: BoolArray,
     honest: FloatArray,
     slips: FloatArray,
+    recall: float | None = None,
     *,
     threads: int = 1,
 ) -> Belief:
     """Learn what evidence means from images whose given tags are known.
 
     ``honest`` is, for each tag given, the probability that it was not given by habit; ``slips``
-    how often each tag is given by chance.
+    how often each tag is given by chance; ``recall`` people's recall, if it is known.
     """
-    rise = told_rise(evidence, given, honest, slips, threads=threads)
-    recall = UNTOLD_RECALL if rise is None else rise.recall
+    rise = told_rise(evidence, given, honest, slips, recall, threads=threads)
+    if recall is None:
+        recall = UNTOLD_RECALL if rise is None else rise.recall
     slips = np.minimum(slips, 0.5 * recall)
     points, level = belief_curve(evidence, given, honest, slips, recall, threads=threads)
     low = min(EVIDENCES[0], float(points[0]))

@@ -36,7 +36,7 @@ TOP_STEPS = 3
 """What is given in so many is the first guess of the recall."""
 RECALLS = np.arange(0.2, 0.98, 0.01)
 """The recalls that are tried."""
-USUAL_RECALL, SPREAD = 0.6, 0.07
+USUAL_RECALL, SPREAD = 0.6, 0.1
 """What people's recall usually is, give or take."""
 LIKELIHOOD_SHARE = 0.5
 ROUNDS = 6
@@ -101,41 +101,46 @@ def told_rise(
     given: BoolArray,
     honest: FloatArray,
     slips: FloatArray,
+    recall: float | None = None,
     *,
     threads: int = 1,
 ) -> Rise | None:
     """Return how what is given rises with the evidence; None where that cannot be told.
 
     ``honest`` is, for each tag given, the probability that it was not given by habit; ``slips``
-    how often each tag is given by chance.
+    how often each tag is given by chance; ``recall`` people's recall, if it is known.
     """
     if np.count_nonzero(given) < FEWEST_TAGS:
         return None
     steps = Steps.of(evidence, given, honest, slips, threads=threads)
-    return None if len(steps) < FEWEST_STEPS else _laid_through(steps)
+    if len(steps) < FEWEST_STEPS:
+        return None
+    risen = _told_recall(steps) if recall is None else recall
+    upper = steps[_first_risen(steps, risen) :]
+    ((intercept, slope),), _ = fitted_curves(upper, np.array([risen]))
+    if not slope > 0:
+        return None
+    return Rise(risen, float(upper.evidence[0]), float(intercept), float(slope))
 
 
-def _laid_through(steps: Steps) -> Rise | None:
-    """Return the curve through those steps that are risen enough by its own recall."""
+def _told_recall(steps: Steps) -> float:
+    """Return the recall that the curve tells through those steps that are risen enough by it."""
+    recall = float(steps.hits[-TOP_STEPS:].sum() / steps.cells[-TOP_STEPS:].sum())
+    tried: list[int] = []
+    while len(tried) < ROUNDS and (first := _first_risen(steps, recall)) not in tried:
+        tried.append(first)
+        _, likelihood = fitted_curves(steps[first:], RECALLS)
+        recall = _mean_recall(likelihood)
+    return recall
+
+
+def _first_risen(steps: Steps, recall: float) -> int:
+    """Return the step from which on the curve is laid."""
     from scipy.optimize import isotonic_regression
 
     shares = isotonic_regression(steps.hits / steps.cells, weights=steps.cells).x
-    last = len(steps) - FEWEST_STEPS
-    recall = float(steps.hits[-TOP_STEPS:].sum() / steps.cells[-TOP_STEPS:].sum())
-    tried: list[int] = []
-    while len(tried) < ROUNDS:
-        first = min(max(int(np.searchsorted(shares, RISEN * recall)) - 1, 0), last)
-        if first in tried:
-            break
-        tried.append(first)
-        upper = steps[first:]
-        curves, likelihood = fitted_curves(upper, RECALLS)
-        recall = _mean_recall(likelihood)
-    best = int(np.abs(RECALLS - recall).argmin())
-    intercept, slope = curves[best]
-    if not slope > 0:
-        return None
-    return Rise(recall, float(upper.evidence[0]), float(intercept), float(slope))
+    before = int(np.searchsorted(shares, RISEN * recall)) - 1
+    return min(max(before, 0), len(steps) - FEWEST_STEPS)
 
 
 def _mean_recall(likelihood: FloatArray) -> float:

@@ -12,26 +12,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from sugartag._typing import BoolArray, FloatArray, IntArray
+from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.logistic import logistic_weights
-from sugartag.methods.sugar_plus.belief import deviance, learned_belief
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.images import chosen_images, rows_at
 from sugartag.methods.sugar_plus.learning import sample_blocks
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, LookedAt
+from sugartag.methods.sugar_plus.recall import recall_by_odds
 from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_plus.sums import add_up
-from sugartag.methods.sugar_plus.weighing import Heard
+from sugartag.methods.sugar_plus.weighing import Heard, chosen_strength
 
 PENALTY, STEPS = 1.0, 8
 ROWS_PER_BLOCK = 1_024
 """Images whose chances are told in one step: each step takes its time, however few they are."""
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
-TRIED_CELLS = 1 << 20
-"""Images x tags that strengths are tried on, about."""
 
 
 def with_sight(
@@ -48,17 +46,18 @@ def with_sight(
     sight = learned_sight(fitted, collection, looked_at, engine=engine)
     blocks = sample_blocks(collection)
     seen = np.concatenate([sight.said(collection.rows(block)) for block in blocks])
-    known = heard.given, heard.honest, heard.slips
-    strength = chosen_strength(heard.by_all, seen, *known, threads=engine.threads)
+    known = heard.by_all, heard.given, heard.honest, heard.slips
+    strength = chosen_strength(STRENGTHS, seen, *known, threads=engine.threads)
     if not strength:
         return fitted
+    recall = recall_by_odds(heard, seen, sight, threads=engine.threads)
     seen *= np.float32(strength)
     heard = heard.plus(seen, seen)
     return replace(
         fitted,
         sight=replace(sight, strength=strength),
-        whole=heard.whole(threads=engine.threads),
-        of_strangers=heard.alone(threads=engine.threads),
+        whole=heard.whole(recall, threads=engine.threads),
+        of_strangers=heard.alone(recall, threads=engine.threads),
     )
 
 
@@ -107,26 +106,6 @@ def _told_with_all(
     fold = looked_at.folds(SIGHT_FOLDS)
     for one in range(SIGHT_FOLDS):
         yield chances[fold != one]
-
-
-def chosen_strength(
-    said: FloatArray,
-    seen: FloatArray,
-    given: BoolArray,
-    honest: FloatArray,
-    slips: FloatArray,
-    *,
-    threads: int = 1,
-) -> float:
-    """Return how much sight counts beside what else is said, by how well both explain uses."""
-    some = slice(None, None, max(1, said.size // TRIED_CELLS))
-    said, seen, given, honest = said[some], seen[some], given[some], honest[some]
-    found = {}
-    for strength in STRENGTHS:
-        both = said + np.float32(strength) * seen
-        belief = learned_belief(both, given, honest, slips, threads=threads)
-        found[strength] = deviance(belief, both, given, honest, threads=threads)
-    return min(found, key=lambda strength: found[strength])
 
 
 def without_images(

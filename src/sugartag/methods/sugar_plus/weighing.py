@@ -9,7 +9,7 @@ from sugartag._typing import BoolArray, FloatArray
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, row_blocks
 from sugartag.linalg.threads import run_parts
-from sugartag.methods.sugar_plus.belief import Belief, learned_belief
+from sugartag.methods.sugar_plus.belief import Belief, deviance, learned_belief
 from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE
 from sugartag.methods.sugar_plus.learning import Sample
 from sugartag.methods.sugar_plus.subjects import Subjects
@@ -18,6 +18,8 @@ ALIKE_SHARE = 0.5
 """Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
 MOST_WEIGHT = 8.0
 """Of any part of the evidence, beside content."""
+TRIED_CELLS = 1 << 20
+"""Images x tags that strengths are tried on, about."""
 FEWEST_USES = 100
 """Given tags of owners with several images that are enough to learn weights from."""
 
@@ -58,13 +60,15 @@ class Heard:
         """Return the same with more said."""
         return replace(self, by_all=self.by_all + to_all, by_itself=self.by_itself + to_itself)
 
-    def whole(self, *, threads: int = 1) -> Belief:
-        """Learn what all of it means."""
-        return learned_belief(self.by_all, self.given, self.honest, self.slips, threads=threads)
+    def whole(self, recall: float | None = None, *, threads: int = 1) -> Belief:
+        """Learn what all of it means; ``recall`` is people's, if it is known."""
+        known = self.given, self.honest, self.slips, recall
+        return learned_belief(self.by_all, *known, threads=threads)
 
-    def alone(self, *, threads: int = 1) -> Belief:
+    def alone(self, recall: float | None = None, *, threads: int = 1) -> Belief:
         """Learn what that means which is known of the image itself."""
-        return learned_belief(self.by_itself, self.given, self.honest, self.slips, threads=threads)
+        known = self.given, self.honest, self.slips, recall
+        return learned_belief(self.by_itself, *known, threads=threads)
 
 
 @dataclass(frozen=True)
@@ -139,3 +143,24 @@ def learned_weights(
         return nothing
     beside: list[float] = np.clip(weight[1:] / weight[0], 0.0, MOST_WEIGHT).tolist()
     return beside
+
+
+def chosen_strength(
+    strengths: Sequence[float],
+    more: FloatArray,
+    said: FloatArray,
+    given: BoolArray,
+    honest: FloatArray,
+    slips: FloatArray,
+    *,
+    threads: int = 1,
+) -> float:
+    """Return how much more evidence counts beside what is said, by how well both explain uses."""
+    some = slice(None, None, max(1, said.size // TRIED_CELLS))
+    more, said, given, honest = more[some], said[some], given[some], honest[some]
+    found = {}
+    for strength in strengths:
+        both = said + np.float32(strength) * more
+        belief = learned_belief(both, given, honest, slips, threads=threads)
+        found[strength] = deviance(belief, both, given, honest, threads=threads)
+    return min(found, key=lambda strength: found[strength])
