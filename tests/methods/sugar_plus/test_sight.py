@@ -222,6 +222,7 @@ def test_of_many_images_some_are_looked_at_and_judged_by_the_regression_of_all(
 ):
     monkeypatch.setattr(looked_at, "WHOLE", collection.n_images - 1)
     monkeypatch.setattr(looked_at, "SOME", 768)
+    monkeypatch.setattr(looked_at, "ROWS_PER_BLOCK", 256)
     some, engine = LookedAt.of(collection, True), LocalEngine()
 
     found = seeing.learned_sight(fitted, collection, some, engine=engine)

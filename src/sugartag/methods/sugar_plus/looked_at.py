@@ -24,7 +24,7 @@ WHOLE, SOME = 1 << 15, 1 << 14
 """A collection of more images is not looked at as a whole, but so many of them are."""
 CELLS = 1 << 23
 """Images x tags that are looked at, at most: the tags most used."""
-ROWS_PER_BLOCK = 256
+ROWS_PER_BLOCK = 512
 FEWEST_OWNERS = 10
 """With fewer, images are in folds one by one."""
 FEWEST_IMAGES = 100

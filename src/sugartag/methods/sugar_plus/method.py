@@ -78,11 +78,9 @@ class SugarPlus:
     interests: bool = True
     """Use what the content of an owner's other images says."""
     subjects: int = 64
-    """Subjects that images are about, at most, in collections that are not too large for it; 0
-    leaves them out."""
+    """Subjects that images are about, at most; 0 leaves them out."""
     sight: bool = True
-    """Learn from the chances of tags what images look like as a whole, in collections that are not
-    too large for it."""
+    """Learn from the chances of tags what images look like as a whole."""
     trust_rounds: int = 1
     """How often the regression is repeated with given tags counted as far as they are believed."""
     unit_features: bool = True

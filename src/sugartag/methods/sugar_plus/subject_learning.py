@@ -100,15 +100,24 @@ def learned_subjects(
         strength=1.0,
         n_images=collection.n_images,
     )
-    of_images = engine.map(about_images, collection.blocks(), collection, found)
     of_owners = np.zeros((collection.n_owners + 1, count))
-    np.add.at(of_owners, collection.owner, np.concatenate(list(of_images)))
+    for owner, theirs in engine.map(about_images, collection.blocks(), collection, found):
+        of_owners[owner] += theirs
     return replace(found, of_owners=of_owners[: looked_at.n_owners].astype(np.float32))
 
 
-def about_images(block: Block, collection: Collection, subjects: Subjects) -> FloatArray:
-    """Return what the images of a block are about, their owners not asked."""
-    return subjects.of_images(collection.rows(block))
+def about_images(
+    block: Block, collection: Collection, subjects: Subjects
+) -> tuple[IntArray, FloatArray]:
+    """Return the owners of the images of a block, and owners x subjects: what these are about.
+
+    Owners are not asked what their others are about.
+    """
+    rows = collection.rows(block)
+    owner, place = np.unique(rows.owner, return_inverse=True)
+    entries = np.ones(len(rows)), (place, np.arange(len(rows)))
+    whose = sparse.csr_array(entries, shape=(len(owner), len(rows)))
+    return owner, whose @ subjects.of_images(rows)
 
 
 @dataclass(frozen=True, eq=False)

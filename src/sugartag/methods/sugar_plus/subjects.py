@@ -17,6 +17,7 @@ import numpy as np
 
 from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Rows
+from sugartag.linalg.compiled import compiled, fit_together, read_only
 from sugartag.linalg.sparse_rows import row_number_of_entries
 from sugartag.methods.sugar_plus.looked_at import SUBJECT_FOLDS, Directions, folds_of
 
@@ -57,6 +58,7 @@ class Subjects:
 
         With ``strangers_only`` the owner's other images have no say in that.
         """
+        fit_together(said.shape == (len(rows), self.share.shape[1]))
         rows = replace(rows, titles=None)
         fold = self._folds(rows, strangers_only=strangers_only)
         for number in range(SUBJECT_FOLDS):
@@ -66,8 +68,10 @@ class Subjects:
             ):
                 some = np.flatnonzero(chosen)
                 if len(some):
-                    found = self._said_in(number, rows.at(some), strangers_only=strangers_only)
-                    said[some] += np.float32(self.strength * part) * found
+                    found = self._rates(number, rows.at(some), strangers_only=strangers_only)
+                    share = read_only(self.share[number])
+                    fit_together(found.shape == (len(some), len(share)))
+                    add_beyond(read_only(found), share, self.strength * part, some, said)
 
     def said(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return what images are about says about images x tags."""
@@ -132,13 +136,13 @@ class Subjects:
         found: FloatArray = looks + rows.tags.astype(np.float32) @ self.by_tag[fold]
         return found
 
-    def _said_in(self, fold: int, rows: Rows, *, strangers_only: bool) -> FloatArray:
+    def _rates(self, fold: int, rows: Rows, *, strangers_only: bool) -> FloatArray:
+        """Return images x tags: how many of the images about the same have each tag."""
         odds = self._whole_odds(fold, rows, strangers_only=strangers_only)
         found: FloatArray = shares(odds) @ self.rate[fold]
         row, tag = row_number_of_entries(rows.tags), rows.tags.indices
         without = shares(odds[row] - self.by_tag[fold, tag])
         found[row, tag] = np.einsum("ij,ji->i", without, self.rate[fold][:, tag])
-        found -= self.share[fold]
         return found
 
     def _whole_odds(self, fold: int, rows: Rows, *, strangers_only: bool) -> FloatArray:
@@ -172,3 +176,14 @@ def shares(odds: FloatArray) -> FloatArray:
     found: FloatArray = np.exp(odds - odds.max(axis=1, keepdims=True))
     found /= found.sum(axis=1, keepdims=True)
     return found
+
+
+@compiled
+def add_beyond(
+    found: FloatArray, share: FloatArray, strength: float, place: IntArray, said: FloatArray
+) -> None:
+    """Add what is found beyond the shares of tags, so many times, to some rows of what is said."""
+    times = np.float32(strength)
+    for row in range(len(place)):
+        for tag in range(len(share)):
+            said[place[row], tag] += times * (found[row, tag] - share[tag])
