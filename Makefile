@@ -34,7 +34,8 @@ bench: $(VENV)/installed-for-tests
 	$(BIN)/python benchmarks/performance_page.py
 	$(BIN)/python benchmarks/bench_all_methods.py --out benchmarks/results/all-methods-20000.json
 	$(BIN)/python benchmarks/bench_verdicts.py --out benchmarks/results/verdicts.json
-	$(BIN)/python benchmarks/bench_drawn_worlds.py --out benchmarks/results/drawn-worlds.json
+	$(BIN)/python benchmarks/bench_drawn_worlds.py
+	$(BIN)/python benchmarks/bench_drawn_worlds.py --worlds 20 --images 40000
 
 clean:
 	rm -rf $(VENV) demo-out reproduce-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -89,7 +89,7 @@ random for each ({missing} of the right tags are missing, up to {noise:g} wrong 
 an image at random, and what tags do not explain of its looks is {easy:g} to {hard:g} times what
 they do). Every world is fitted with all defaults and judged by its own truth. How recall is told
 was chosen in worlds of the same kind that were drawn with other numbers. The larger ones are drawn
-alike but for the number of images: as many as are not looked at as a whole."""
+alike but for the number of images, of which only some are looked at as a whole."""
 NOTE = """\
 Where fewer than {fewest} tags are added their precision says nothing, and it is not counted."""
 

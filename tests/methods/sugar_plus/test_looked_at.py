@@ -35,13 +35,12 @@ def test_all_images_are_looked_at_unless_there_are_too_many(collection, monkeypa
 
     np.testing.assert_array_equal(found.position, np.arange(700))
     np.testing.assert_array_equal(found.folds(3), collection.owner % 3)
-    monkeypatch.setattr(module, "WHOLE", 700)
-    assert LookedAt.of(collection, True).n_images == 700
+    monkeypatch.setattr(module, "IMAGES", 512)
+    assert LookedAt.of(collection, True).n_images == 512
 
 
 def test_of_many_images_some_are_looked_at_all_over_the_collection(collection, monkeypatch):
-    monkeypatch.setattr(module, "WHOLE", 699)
-    monkeypatch.setattr(module, "SOME", 200)
+    monkeypatch.setattr(module, "IMAGES", 200)
     monkeypatch.setattr(module, "ROWS_PER_BLOCK", 20)
     monkeypatch.setattr(module, "CELLS", 200 * 30)
 

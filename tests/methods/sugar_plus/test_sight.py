@@ -220,8 +220,7 @@ def test_it_is_learned_of_the_tags_most_used_and_says_nothing_of_others(
 def test_of_many_images_some_are_looked_at_and_judged_by_the_regression_of_all(
     collection, fitted, monkeypatch
 ):
-    monkeypatch.setattr(looked_at, "WHOLE", collection.n_images - 1)
-    monkeypatch.setattr(looked_at, "SOME", 768)
+    monkeypatch.setattr(looked_at, "IMAGES", 768)
     monkeypatch.setattr(looked_at, "ROWS_PER_BLOCK", 256)
     some, engine = LookedAt.of(collection, True), LocalEngine()
 

@@ -20,8 +20,8 @@ from sugartag.methods.sugar_plus.likeness import compared_features
 SUBJECT_FOLDS, SIGHT_FOLDS = 3, 6
 """Folds that subjects, and sight, are learned in. Sight also needs a regression for each, and the
 more there are, the less each one misses."""
-WHOLE, SOME = 1 << 15, 1 << 14
-"""A collection of more images is not looked at as a whole, but so many of them are."""
+IMAGES = 1 << 14
+"""That are looked at, at most."""
 CELLS = 1 << 23
 """Images x tags that are looked at, at most: the tags most used."""
 ROWS_PER_BLOCK = 512
@@ -112,8 +112,7 @@ class LookedAt:
     @classmethod
     def of(cls, collection: Collection, unit_features: bool) -> "LookedAt | None":
         """Look at a collection; None where there are too few images."""
-        most = images_looked_at(collection.n_images)
-        blocks = blocks_all_over(collection.blocks(ROWS_PER_BLOCK), -(-most // ROWS_PER_BLOCK))
+        blocks = blocks_all_over(collection.blocks(ROWS_PER_BLOCK), IMAGES // ROWS_PER_BLOCK)
         rows = [collection.rows(block) for block in blocks]
         owner, position = (
             np.concatenate([getattr(some, name) for some in rows]) for name in ("owner", "position")
@@ -161,4 +160,4 @@ def tags_looked_at(n_tags: int, n_images: int) -> int:
 
 def images_looked_at(n_images: int) -> int:
     """Return how many images of so many are looked at."""
-    return n_images if n_images <= WHOLE else SOME
+    return min(n_images, IMAGES)
