@@ -15,7 +15,7 @@ from sugartag._typing import BoolArray, FloatArray, IntArray
 AIM = 0.85
 """The mean chance of being right that verdicts aim at, for 80 % and more to be right."""
 LEAST_ADDED = 0.001
-"""Of so many given tags one must be added, or none is."""
+"""Additions for each given tag that there must be, or nothing is added."""
 FEWEST_USES = 5
 """Of tags with fewer uses nothing is said."""
 POOLED = 20.0
