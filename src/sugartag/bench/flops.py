@@ -14,6 +14,7 @@ from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, images_looked_at
 from sugartag.methods.sugar_plus.seeing import STEPS as SIGHT_STEPS
+from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
 from sugartag.methods.tag_vote import FittedTagVote
 
@@ -46,20 +47,20 @@ def fit_flops(method: Method, fitted: Fitted, collection: Collection) -> dict[st
         "scoring": n * (_judging(fitted, collection) + _seeing(fitted) + _asking(fitted)),
     }
     if fitted.sight is not None:
-        found["sight"] = _learning_sight(fitted, collection, gram + SIGHT_FOLDS * solving)
+        each, anew = _judging(fitted, collection), gram + SIGHT_FOLDS * solving
+        found["sight"] = _learning_sight(fitted.sight, collection.n_images, each, anew)
     return found
 
 
-def _learning_sight(fitted: FittedSugarPlus, collection: Collection, anew: float) -> float:
-    """Return what learning sight needs, and ``anew`` to regress without each of its folds.
+def _learning_sight(sight: Sight, n_images: int, each: float, anew: float) -> float:
+    """Return what learning sight needs: ``each`` to judge an image, ``anew`` to regress in folds.
 
     Where only some images are looked at, they are judged once, by the regression of all.
     """
-    assert fitted.sight is not None
-    looked_at, each = images_looked_at(collection.n_images), _judging(fitted, collection)
-    cells = float(looked_at * fitted.sight.weights[0].size)
+    looked_at = images_looked_at(n_images)
+    cells = float(looked_at * sight.weights[0].size)
     learning = (SIGHT_FOLDS - 1.0) * 2.0 * SIGHT_STEPS * 2.0 * cells
-    if looked_at < collection.n_images:
+    if looked_at < n_images:
         return learning + looked_at * each
     return learning + (SIGHT_FOLDS - 1.0) * looked_at * each + anew
 

@@ -192,6 +192,14 @@ def test_it_is_not_learned_where_nobody_wants_it_or_nothing_is_to_be_seen(collec
     assert fit(without_features(collection)).sight is None
 
 
+def test_people_have_one_recall_whoever_owns_the_image(collection, fitted, monkeypatch):
+    """It is told from log odds, and is not told again from what each belief goes by."""
+    assert fitted.whole.recall == fitted.of_strangers.recall
+    monkeypatch.setattr(seeing, "recall_by_odds", lambda *known, threads: 0.43)
+
+    assert fit(collection).whole.recall == 0.43
+
+
 def test_nothing_is_seen_where_all_images_look_the_same(collection):
     shards = tuple(
         replace(shard, features=np.ones_like(shard.features)) for shard in collection.shards
