@@ -17,7 +17,7 @@ from typing import Any
 
 from comparison.drawn_worlds import FILE, FORMAT, LARGER_FILE, drawn_world, summarised_worlds
 from comparison.jobs import DIGITS, plain_values, read_json, write_json
-from comparison.verdicts import JudgedRound, run_entry
+from comparison.verdicts import JudgedRound
 from sugartag.engine import LocalEngine
 from sugartag.evaluation.cost import machine
 from sugartag.fitting import DEFAULT_METHOD
@@ -42,10 +42,9 @@ def main() -> int:
 def judged(number: int, n_images: int | None) -> dict[str, Any]:
     """Fit and judge one world."""
     world, began = drawn_world(number, n_images), time.perf_counter()
-    here = JudgedRound.planted(world.generate(number))
-    counts = here.run(DEFAULT_METHOD, engine=LocalEngine(blas_threads=1), seed=number)
-    entry = run_entry(counts) | {"world": asdict(world)}
-    return entry | {"seconds": time.perf_counter() - began}
+    here = JudgedRound.planted(world, number)
+    found = here.run(DEFAULT_METHOD, engine=LocalEngine(blas_threads=1), seed=number)
+    return found | {"world": asdict(world), "seconds": time.perf_counter() - began}
 
 
 def document_of(runs: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from comparison.verdicts import (
     INJECTED_RATE,
     LARGER,
     JudgedRound,
-    run_entry,
     summarised_runs,
 )
 from sugartag.changes import Thresholds
@@ -73,7 +72,7 @@ def made_case(name: str, scratch: Path) -> JudgedCase:
     if plain in WORLDS:
         world = World(**planted_case(plain).settings)
         world = world if plain == name else larger_world(world)
-        return JudgedCase(name, lambda seed: JudgedRound.planted(world.generate(seed)))
+        return JudgedCase(name, lambda seed: JudgedRound.planted(world, seed))
     collection = import_shipped(scratch)
     return JudgedCase(name, lambda seed: JudgedRound.disturbed(collection, seed))
 
@@ -102,7 +101,7 @@ def case_entry(case: JudgedCase, methods: Sequence[str], seeds: Sequence[int]) -
         here = case.start(seed)
         for name in methods:
             began = time.perf_counter()
-            found = run_entry(here.run(name, engine=LocalEngine(blas_threads=1), seed=seed))
+            found = here.run(name, engine=LocalEngine(blas_threads=1), seed=seed)
             runs[name][str(seed)] = found | {"seconds": time.perf_counter() - began}
             print(f"{case.name}, {name}, seed {seed}: {in_a_line(found)}", flush=True)
     return {

@@ -164,3 +164,17 @@ def test_answers_about_other_images_are_refused(collection):
 
     with pytest.raises(CollectionError, match="about 3 images and the collection has 600"):
         judged(collection, answers)
+
+
+def test_answers_about_some_tags_are_the_same_for_these():
+    collection = planted_collection()
+    every = Answers.of_truth(collection)
+    some = every.tag_names[1::3]
+
+    found = every.about(some)
+
+    assert found.tag_names == some
+    row, tag = np.indices((collection.n_images, len(some))).reshape(2, -1)
+    number = np.array([every.tag_names.index(name) for name in some])
+    np.testing.assert_array_equal(found.are_right(row, tag), every.are_right(row, number[tag]))
+    assert np.all(np.diff(found.pairs) > 0)

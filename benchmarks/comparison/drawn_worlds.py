@@ -54,6 +54,10 @@ def drawn_world(number: int, n_images: int | None = None) -> World:
     )
 
 
+def _mean_of(runs: Sequence[Mapping[str, Any]], name: str) -> float:
+    return float(np.nanmean([run[name] for run in runs]))
+
+
 def summarised_worlds(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | int]:
     """Return what is true of most worlds, and of all additions together."""
     added = [run["counts"] for run in runs if run["counts"]["added"] >= FEWEST_ADDED]
@@ -69,6 +73,9 @@ def summarised_worlds(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | in
         "remove_precision": float(np.nanmean(removing)),
         "lowest_remove_precision": float(np.nanmin(removing)),
         "remove_recall": float(np.nanmean([run["remove_recall"] for run in runs])),
+        "all_remove_precision": _mean_of(runs, "all_remove_precision"),
+        "all_remove_recall": _mean_of(runs, "all_remove_recall"),
+        "all_ece_given": _mean_of(runs, "all_ece_given"),
         "ece": float(np.mean([run["ece"] for run in runs])),
         "highest_ece": float(np.max([run["ece"] for run in runs])),
     }
@@ -156,6 +163,9 @@ def _cells(summary: Mapping[str, Any]) -> dict[str, str]:
         "remove precision, mean": f"{summary['remove_precision']:.3f}",
         "lowest remove precision": f"{summary['lowest_remove_precision']:.3f}",
         "remove recall, mean": f"{summary['remove_recall']:.3f}",
+        "remove precision, all tags, mean": f"{summary['all_remove_precision']:.3f}",
+        "remove recall, all tags, mean": f"{summary['all_remove_recall']:.3f}",
         "ECE, mean": f"{summary['ece']:.3f}",
         "highest ECE": f"{summary['highest_ece']:.3f}",
+        "ECE, given, all tags, mean": f"{summary['all_ece_given']:.3f}",
     }

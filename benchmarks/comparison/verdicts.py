@@ -1,7 +1,7 @@
 """How good verdicts are: one fit of a method, judged by what is right, and the page's section."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from comparison.summary import t_interval
 from comparison.tables import wrapped
 from sugartag.changes import Thresholds
 from sugartag.collection.model import Collection
+from sugartag.collection.synthetic import World
 from sugartag.engine.base import Engine
 from sugartag.evaluation.verdicts import Reliability, VerdictCounts
 from sugartag.fitting import fit_model
@@ -37,7 +38,12 @@ COLUMNS = {
     "ece_added": "ECE, added",
     "ece_given": "ECE, given",
     "ece_below": "ECE, not added",
+    "all_remove_precision": "remove precision, all tags",
+    "all_remove_recall": "remove recall, all tags",
+    "all_ece_given": "ECE, given, all tags",
 }
+ALL, OF_ALL = "all_", ("remove_precision", "remove_recall", "ece_given")
+"""What is also told of all tags: those that do not show in an image can only be kept or doubted."""
 PARTS = ("added", "given", "below")
 LARGER = "-larger"
 """Ends the names of worlds with ten times as many images."""
@@ -58,11 +64,15 @@ class JudgedRound:
 
     given: Collection
     answers: Answers
+    about_all: Answers | None = None
+    """What is right of all tags, if more is known than of those above."""
 
     @classmethod
-    def planted(cls, collection: Collection) -> "JudgedRound":
-        """Judge by the planted truth: the tags that can be seen."""
-        return cls(collection, Answers.of_truth(collection))
+    def planted(cls, world: World, seed: int) -> "JudgedRound":
+        """Judge by the planted truth: the tags that can be seen, and all of them."""
+        told = replace(world, n_concepts=world.n_tags).generate(seed)
+        every = Answers.of_truth(told)
+        return cls(told, every.about(world.plan(seed).concept_names), every)
 
     @classmethod
     def disturbed(cls, collection: Collection, seed: int) -> "JudgedRound":
@@ -75,14 +85,22 @@ class JudgedRound:
         )
         return cls(made.collection, made.answers)
 
-    def run(self, method: str, *, engine: Engine, seed: int) -> VerdictCounts:
-        """Fit the method with its defaults and judge its verdicts."""
+    def run(self, method: str, *, engine: Engine, seed: int) -> dict[str, Any]:
+        """Fit the method with its defaults and judge its verdicts; return what a file keeps."""
         model = fit_model(make_method(method), self.given, engine=engine, seed=seed)
-        return judge(model, self.given, self.answers, engine=engine, thresholds=Thresholds())
+
+        def counts_of(answers: Answers) -> VerdictCounts:
+            return judge(model, self.given, answers, engine=engine, thresholds=Thresholds())
+
+        found = run_entry(counts_of(self.answers))
+        if self.about_all is None:
+            return found
+        measures = counts_of(self.about_all).measures()
+        return found | {f"{ALL}{name}": measures[name] for name in OF_ALL}
 
 
 def run_entry(counts: VerdictCounts) -> dict[str, Any]:
-    """Return what the file keeps of one run."""
+    """Return what the file keeps of the verdicts of one run."""
     return {
         **counts.measures(),
         "counts": asdict(counts.changes),
@@ -94,7 +112,8 @@ def summarised_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return mean and interval of each measure over the runs that have it."""
     found: dict[str, Any] = {}
     for name in COLUMNS:
-        values = [run[name] for run in runs if run[name] is not None and not np.isnan(run[name])]
+        values = [run.get(name) for run in runs]
+        values = [value for value in values if value is not None and not np.isnan(value)]
         found[name] = (t_interval(values) | {"runs": len(values)}) if values else None
     return found
 
@@ -122,8 +141,9 @@ chance: of all verdicts, of additions and of given tags apart, and of the {candi
 candidates of each image that were not added. [Metrics](metrics.md#verdicts) says how each is
 computed. Means over {seeds}; ± is half the 95 % t interval over seeds."""
 PLANTED_NOTE = """\
-In planted worlds the truth is known of the tags that can be seen in an image, and only those are
-judged. Few missing tags can be told from the evidence there is, also by those who know the truth of
+In planted worlds the tags that can be seen in an image are judged; the last columns judge all, also
+the fifth that do not show and that no image tells of, like the name of a camera: they are best kept.
+Few missing tags can be told from the evidence there is, also by those who know the truth of
 other images: *missing tags found*, against classifiers trained on clean labels, says how few. Where
 even the strongest evidence is weak, few tags are added or none: precision is then that of the seeds
 in which any are, and as much a matter of luck. How recall is told and what additions aim at was

@@ -52,6 +52,15 @@ class Answers:
         width = len(names)
         return cls(_pairs(right, np.arange(width), width), names, right.shape[0])
 
+    def about(self, tag_names: Sequence[str]) -> "Answers":
+        """Return what is right of some of the tags."""
+        kept = np.isin(self.tag_names, tag_names)
+        row, tag = np.divmod(self.pairs, len(self.tag_names))
+        names = tuple(name for name, known in zip(self.tag_names, kept, strict=True) if known)
+        new = np.cumsum(kept) - 1
+        among = kept[tag]
+        return Answers(row[among] * len(names) + new[tag[among]], names, self.n_images)
+
     def are_right(self, row: IntArray, tag: IntArray) -> BoolArray:
         """Tell for each row and number of a tag whether it is right."""
         return np.isin(row * len(self.tag_names) + tag, self.pairs)

@@ -32,6 +32,9 @@ def run(added, right, *, missing=1_000, remove_precision=0.9):
         "remove_precision": remove_precision,
         "remove_recall": 0.5,
         "ece": 0.01,
+        "all_remove_precision": 0.8,
+        "all_remove_recall": 0.4,
+        "all_ece_given": 0.02,
     }
 
 
@@ -71,6 +74,7 @@ def test_the_page_compares_worlds_of_all_sizes():
 
     assert "| part | 2 worlds of 4,000 images | 1 worlds of 40,000 images |" in page
     assert "| add precision, all additions together | – | 0.900 |" in page
+    assert "| remove precision, all tags, mean | 0.800 | 0.800 |" in page
     assert drawn_world(3, 40_000).n_owners == 4_000
     assert drawn_world(3, 40_000).missing_share == drawn_world(3).missing_share
 

@@ -19,13 +19,14 @@ from comparison.verdicts import (
     verdict_section,
 )
 from sugartag.collection.subset import hide_tags
+from sugartag.collection.synthetic import small
 from sugartag.evaluation.calibrate import HIDDEN_SHARE
 
 
 @pytest.fixture(scope="module")
 def document(collection):
     cases = [
-        JudgedCase("planted-clean", lambda seed: JudgedRound.planted(collection)),
+        JudgedCase("planted-clean", lambda seed: JudgedRound.planted(small(), seed)),
         JudgedCase("openclipart", lambda seed: JudgedRound.disturbed(collection, seed)),
     ]
     made = verdict_document(cases, ["tag-vote-own"], seeds=[0, 1])
@@ -47,6 +48,28 @@ def test_a_measure_that_some_runs_lack_is_the_mean_of_the_others():
     assert summarised_runs(runs)["add_precision"]["mean"] == 0.5
     assert summarised_runs(runs)["add_precision"]["runs"] == 1
     assert summarised_runs(runs[1:])["add_precision"] is None
+
+
+def test_of_planted_worlds_it_is_told_how_all_tags_are_judged(document):
+    planted, shipped = (
+        document["cases"][name]["methods"]["tag-vote-own"]["summary"]
+        for name in ("planted-clean", "openclipart")
+    )
+
+    assert planted["all_remove_recall"]["runs"] == 2
+    assert planted["all_ece_given"]["mean"] != planted["ece_given"]["mean"]
+    assert shipped["all_remove_recall"] is None
+
+
+def test_a_planted_round_tells_seen_tags_and_all_of_them_and_methods_see_the_same():
+    here = JudgedRound.planted(small(), 3)
+
+    usual = small().generate(3)
+    assert here.answers.tag_names == usual.concept_names
+    assert here.about_all.tag_names == usual.tag_names
+    for name in ("tags", "features"):
+        one, other = (getattr(made.shards[0], name) for made in (here.given, usual))
+        assert abs(one - other).max() == 0
 
 
 def test_ranges_of_several_runs_are_added_up(document):
@@ -76,7 +99,7 @@ def test_the_section_has_the_measures_the_ranges_and_the_caveats(document):
     assert "a tag is added from the chance on that" in section
     assert "Means over 2 seeds" in " ".join(section.split())
     assert "counts as wrong there" in " ".join(section.split())
-    assert "only those are judged" in " ".join(section.split())
+    assert "the last columns judge all" in " ".join(section.split())
     mean = document["cases"]["planted-clean"]["methods"]["tag-vote-own"]["summary"]["ece"]["mean"]
     assert re.search(rf"^\| planted: clean \|.* {mean:.3f} ", section, re.MULTILINE)
 
@@ -118,7 +141,7 @@ def test_the_command_writes_the_file(collection, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         bench_verdicts,
         "made_case",
-        lambda name, scratch: JudgedCase(name, lambda seed: JudgedRound.planted(collection)),
+        lambda name, scratch: JudgedCase(name, lambda seed: JudgedRound.planted(small(), seed)),
     )
     words = ["bench", "--methods", "tag-vote-own", "--seeds", "1", "--cases", "planted-hard"]
     out = tmp_path / FILE

@@ -64,9 +64,9 @@ STREET = (
 
 
 def explained(
-    *kinds: Kind, habit: float = 0.0, prior: float = 1e-5, decided: int = 0
+    *kinds: Kind, habit: float = 0.0, prior: float = 1e-5, wrong: float = 1.0, decided: int = 0
 ) -> Explanations:
-    numbers = sum(kind.net for kind in kinds), prior, 0.7, 1e-3, habit, decided
+    numbers = sum(kind.net for kind in kinds), prior, 0.7, 1e-3, wrong, habit, decided
     return Explanations(kinds, *(np.array([number]).ravel() for number in numbers))
 
 
@@ -177,6 +177,15 @@ def test_a_doubt_for_lack_of_evidence_says_so(net, expected):
 def test_a_given_tag_that_nothing_speaks_for_is_kept_because_it_was_given():
     assert reason(explained(*STREET), KEEP) == "the owner gave it, and too little speaks against it"
     assert reason(explained(*STREET), ADD) == "nothing seen speaks for it"
+
+
+def test_a_tag_that_images_tell_nothing_of_is_kept_for_that_reason():
+    untold = "the owner gave it, and of this tag nothing can be told"
+
+    assert reason(explained(*STREET, wrong=0.2), KEEP) == untold
+    assert reason(explained(*BEACH, wrong=0.2, prior=0.01), KEEP) == untold
+    assert "looks" in reason(explained(*BEACH, wrong=0.2, prior=0.4), KEEP)
+    assert reason(explained(*STREET, wrong=0.2), DOUBT).startswith("nothing seen speaks for it")
 
 
 @pytest.mark.parametrize("what", ["image", "tag"])

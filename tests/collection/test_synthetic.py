@@ -284,7 +284,7 @@ def test_features_look_like_those_of_a_network(shard):
     assert variance[0] > 5 * np.median(variance)
 
 
-def test_unseen_tags_are_never_concepts_and_leave_no_trace_in_features():
+def test_unseen_tags_are_no_concepts_by_themselves_and_leave_no_trace_in_features():
     plan = small().plan(SEED)
     unseen = np.flatnonzero(~plan.vocabulary.seen)
 
@@ -299,6 +299,21 @@ def test_concepts_are_tags_and_the_truth_is_told_of_them_only():
     assert len(collection.concept_names) == 12
     assert set(collection.concept_names) <= set(collection.tag_names)
     assert collection.shards[0].truth.shape == (600, 12)
+
+
+def test_the_truth_of_unseen_tags_is_told_after_that_of_all_others():
+    every = replace(small(), n_concepts=200)
+    most = replace(small(), n_concepts=165)
+
+    seen, concept = most.plan(SEED).vocabulary.seen, most.plan(SEED).vocabulary.concept
+    assert np.isin(np.flatnonzero(seen), concept).all()
+    assert every.generate(SEED).concept_names == every.generate(SEED).tag_names
+    made, told = every.generate(SEED), small().generate(SEED)
+    np.testing.assert_array_equal(made.shards[0].features, told.shards[0].features)
+    columns = [made.concept_names.index(name) for name in told.concept_names]
+    np.testing.assert_array_equal(
+        made.shards[0].truth.toarray()[:, columns], told.shards[0].truth.toarray()
+    )
 
 
 def test_a_world_may_have_no_groups():
@@ -339,8 +354,8 @@ def test_the_medium_world_has_the_counts_it_promises():
         ({"ownerless_share": 0.95}, "ownerless_share is 0.95, which leaves fewer images"),
         ({"n_topics": 100}, "too many for 160 tags that can be seen in 100 topics"),
         ({"random_noise": 99.0}, "random_noise is 99.0, too much for 200 tags"),
-        ({"n_concepts": 161}, "n_concepts is 161; give 1 to 160"),
-        ({"n_concepts": 0}, "n_concepts is 0; give 1 to 160"),
+        ({"n_concepts": 201}, "n_concepts is 201; give 1 to 200"),
+        ({"n_concepts": 0}, "n_concepts is 0; give 1 to 200"),
     ],
 )
 def test_an_impossible_setting_is_named(settings, message):

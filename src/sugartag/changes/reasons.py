@@ -52,6 +52,8 @@ TAGS_OF_ANCHOR = 2
 DECIDED: dict[int, Literal["right", "wrong"] | None] = {1: "right", -1: "wrong", 0: None}
 LITTLE = 0.1
 """A tag that belongs with less than this by the evidence alone is kept since it was given."""
+MOSTLY_RIGHT = 0.5
+"""A tag of whose unexplained uses less are wrong is one that evidence tells little of."""
 LEAST_SHARE = 0.01
 """What counts for less is not mentioned."""
 LEAST_AGAINST = 0.01
@@ -95,6 +97,7 @@ class ExplainedChange(Change):
     prior: float
     recall: float
     slip: float
+    slip_wrong: float
     habit: float
     habit_share: float
     """How much of a doubt the owner's habit accounts for, 0 to 1."""
@@ -193,12 +196,19 @@ class Shares:
             return f"{opening}; against it: {told}" if told else opening
         if verdict.withheld:
             return f"too little is known of this {verdict.withheld} to doubt it"
+        if verdict.action == "keep" and self._untold(place):
+            return "the owner gave it, and of this tag nothing can be told"
         if told and some_for_it:
             weak = verdict.action == "keep" and self.explanations.prior[place] < LITTLE
             return f"the owner gave it, and a little speaks for it: {told}" if weak else told
         if verdict.action == "keep":
             return "the owner gave it, and too little speaks against it"
         return "nothing seen speaks for it"
+
+    def _untold(self, place: int) -> bool:
+        """Tell whether a tag is one of which evidence tells little, and says little here."""
+        found = self.explanations
+        return bool(found.slip_wrong[place] < MOSTLY_RIGHT and found.prior[place] < LITTLE)
 
     def in_full(self, place: int, change: Change) -> ExplainedChange:
         """Return the change with all parts of its evidence."""
@@ -225,6 +235,7 @@ class Shares:
             prior=float(found.prior[place]),
             recall=float(found.recall[place]),
             slip=float(found.slip[place]),
+            slip_wrong=float(found.slip_wrong[place]),
             habit=float(found.habit[place]),
             habit_share=float(self.of_habits[place]),
             decided=DECIDED[int(found.decided[place])],

@@ -95,8 +95,8 @@ def judging_stage(
         "judging",
         there + room.spare + (habits + room.spare if rounds > 1 else Grown()),
         passes=(work + owners_work(size, shape)) * rounds,
-        # Two beliefs a round; how often tags are given by chance is learned in the first.
-        serial=(learning + belief_work(shape) * 2.0) * rounds + slips_work(shape) * 2.0,
+        # Two beliefs a round; slips are learned in the first, and from all evidence in the end.
+        serial=(learning + belief_work(shape) * 2.0) * rounds + slips_work(shape) * 3.0,
         n_passes=rounds,
         held=known
         + SAMPLE_HELD * cells

@@ -279,5 +279,5 @@ def belief_work(shape: Shape) -> Work:
 
 
 def slips_work(shape: Shape) -> Work:
-    """Learn once from the sample how often tags are given by chance."""
+    """Learn once from the sample how often tags are given where nothing speaks for them."""
     return Work(copied=SLIP_BYTES * sampled_cells(shape))

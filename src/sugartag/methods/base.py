@@ -119,7 +119,9 @@ class Explanations:
     recall: FloatArray
     """The probability that each tag is given if it belongs."""
     slip: FloatArray
-    """The probability that each tag is given by chance where it does not belong."""
+    """The probability that each tag is given where it does not belong as far as evidence says."""
+    slip_wrong: FloatArray
+    """The share of such uses that are wrong; the others belong though nothing says so."""
     habit: FloatArray
     """The probability that the owner gives it whatever the image shows."""
     decided: IntArray

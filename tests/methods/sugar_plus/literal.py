@@ -13,6 +13,7 @@ from sugartag.linalg.sparse_rows import same_places
 from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
 from sugartag.methods.sugar_plus.learning import tags_as_given
 from sugartag.methods.sugar_plus.ridge import Ridge
+from sugartag.methods.sugar_plus.slips import Slips
 from sugartag.methods.sugar_plus.sums import add_up
 
 PLAN = EvidencePlan(anchors=12, max_predictors=30, titles=True, tastes=3, unit_features=True)
@@ -93,3 +94,8 @@ def regression(
     gram = whitened.T @ columns[:, kept] + np.diag(penalty[kept])
     found[kept] = np.linalg.solve(gram, whitened.T @ wanted)
     return found
+
+
+def slips_of(n_tags: int, rate: float, wrong: float = 1.0) -> Slips:
+    """Return the same slips for all tags."""
+    return Slips(np.full(n_tags, rate, np.float32), np.full(n_tags, wrong, np.float32))

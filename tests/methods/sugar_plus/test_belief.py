@@ -2,23 +2,22 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
+from methods.sugar_plus.literal import slips_of
 from sugartag.methods.sugar_plus.belief import (
-    LEAST,
-    POOLED_USES,
     SUREST_BELIEF,
     UNTOLD_RECALL,
     Belief,
     belief_curve,
     learned_belief,
-    slip_rates,
 )
+from sugartag.methods.sugar_plus.slips import LEAST, Slips
 
 RECALL, SLIP = 0.6, np.float32(0.02)
 
 
 def some_belief(points=50):
     rises = np.linspace(0.0, 0.9, points) ** 2 + np.linspace(1e-6, 1e-4, points)
-    return Belief(-0.5, 2.5 / (points - 1), rises.astype(np.float32), RECALL, np.array([SLIP]))
+    return Belief(-0.5, 2.5 / (points - 1), rises.astype(np.float32), RECALL, slips_of(1, SLIP))
 
 
 def trusting(given):
@@ -56,7 +55,7 @@ def test_asking_leaves_the_evidence_and_the_belief_alone():
     evidence = np.linspace(-0.4, 1.4, 12, dtype=np.float32).reshape(3, 4)
     before, points = evidence.copy(), belief.belongs.copy()
 
-    asked = lambda e: belief.given(e, SLIP, SLIP), lambda e: belief.not_given(e, SLIP)
+    asked = lambda e: belief.given(e, slips_of(1, SLIP), SLIP), lambda e: belief.not_given(e, SLIP)
     for ask in (belief.prior, *asked):
         first, again = ask(evidence), ask(evidence)
         np.testing.assert_array_equal(first, again)
@@ -65,20 +64,24 @@ def test_asking_leaves_the_evidence_and_the_belief_alone():
     np.testing.assert_array_equal(belief.belongs, points)
 
 
+@pytest.mark.parametrize("wrong", [1.0, 0.3])
 @pytest.mark.parametrize("habit", [0.0, 0.3])
 @pytest.mark.parametrize("slip", [0.001, 0.02, 0.7])
-def test_belief_is_bayes_rule_for_people_who_forget_and_slip_and_have_habits(slip, habit):
+def test_belief_is_bayes_rule_for_people_who_forget_and_slip_and_have_habits(slip, habit, wrong):
     belief = some_belief()
     evidence = np.linspace(-0.4, 1.4, 30, dtype=np.float32)
     slips = np.full(30, slip, dtype=np.float32)
     b = belief.prior(evidence.copy()).astype(float)
 
-    right, wrong = (1 - (1 - reason) * (1 - habit) for reason in (RECALL, slip))
-    given = b * right / (b * right + (1 - b) * wrong)
-    not_given = b * (1 - right) / (b * (1 - right) + (1 - b) * (1 - wrong))
+    right, not_so = (1 - (1 - reason) * (1 - habit) for reason in (RECALL, slip))
+    total = b * right + (1 - b) * not_so
+    given = (b * right + (1 - b) * not_so * (1 - wrong)) / total
+    not_given = b * (1 - right) / (b * (1 - right) + (1 - b) * (1 - not_so))
 
     habits = np.full(30, habit, dtype=np.float32)
-    np.testing.assert_allclose(belief.given(evidence, slips, habits), given, rtol=1e-4)
+    np.testing.assert_allclose(
+        belief.given(evidence, slips_of(30, slip, wrong), habits), given, rtol=1e-4
+    )
     np.testing.assert_allclose(belief.not_given(evidence, slips), not_given, rtol=1e-4)
     chance = b * RECALL + (1 - b) * slip
     np.testing.assert_allclose(belief.chance(evidence, slips), chance, rtol=1e-4)
@@ -91,14 +94,17 @@ def learned_from(people, share=None):
 
 def learned_from_tags(evidence, given, share):
     known = evidence, given, trusting(given)
-    return learned_belief(*known, slip_rates(*known, share))
+    return learned_belief(*known, Slips.learned(*known, share))
 
 
 def test_more_evidence_is_always_more_belief():
     belief = learned_from(PlantedPeople(0))
     evidence = np.linspace(-0.4, 1.9, 2_301, dtype=np.float32)
 
-    for ask in (lambda e, s: belief.given(e, s, SLIP), belief.not_given):
+    def given(e, slips):
+        return belief.given(e, Slips(slips, np.ones_like(slips)), SLIP)
+
+    for ask in (given, belief.not_given):
         for slip in (1e-4, 0.3):
             found = ask(evidence, np.full(len(evidence), slip, dtype=np.float32))
             assert np.all(np.diff(found) >= 0)
@@ -111,7 +117,8 @@ def test_a_tag_that_is_slipped_more_often_is_believed_less_when_given():
     belief = some_belief()
     evidence = np.full(3, 0.4, dtype=np.float32)
 
-    found = belief.given(evidence, np.array([0.001, 0.02, 0.5], dtype=np.float32), np.float32(0))
+    slips = Slips(np.array([0.001, 0.02, 0.5], dtype=np.float32), np.ones(3, dtype=np.float32))
+    found = belief.given(evidence, slips, np.float32(0))
 
     assert found[0] > found[1] > found[2]
 
@@ -144,48 +151,6 @@ def test_tags_that_were_given_by_habit_count_less_in_the_curve():
     np.testing.assert_allclose(np.interp(at, points, level), at, atol=0.04)
 
 
-def slipping(seed, slip_rate, n_tags=6, n=20_000):
-    rng = np.random.default_rng(seed)
-    belongs = rng.random((n, n_tags)) < 0.1
-    evidence = rng.standard_normal(belongs.shape) + 6.0 * belongs
-    slips = ~belongs & (rng.random(belongs.shape) < slip_rate)
-    return evidence, (belongs & (rng.random(belongs.shape) < 0.7)) | slips
-
-
-def test_slips_are_how_often_tags_are_given_that_do_not_belong():
-    rates = np.array([0.0, 0.005, 0.01, 0.02, 0.05, 0.1])
-    evidence, given = slipping(5, rates)
-
-    found = slip_rates(evidence, given, trusting(given), given.mean(axis=0))
-
-    np.testing.assert_allclose(found, rates, atol=0.006)
-
-
-def test_a_seldom_used_tag_slips_like_an_average_one():
-    evidence, given = slipping(6, 0.02)
-    given[:, 0] = False
-    given[evidence[:, 0].argmax(), 0] = True
-    share = given.mean(axis=0)
-
-    found = slip_rates(evidence, given, trusting(given), share)
-
-    others = found[1:].sum() / share[1:].sum()
-    assert found[0] / share[0] == pytest.approx(others * POOLED_USES / (1 + POOLED_USES), rel=0.02)
-
-
-def test_uses_by_habit_are_no_slips():
-    evidence, given = slipping(7, 0.02)
-    honest = trusting(given)
-    rng = np.random.default_rng(0)
-    stamped = ~given & (rng.random(given.shape) < 0.3)
-    both = given | stamped
-
-    found = slip_rates(evidence, both, honest, both.mean(axis=0))
-
-    # The median lies among fewer images: those that do not have the tag by habit either.
-    np.testing.assert_allclose(found, 0.02, atol=0.006)
-
-
 def test_everything_is_learned_from_given_tags_alone():
     people = PlantedPeople(8)
 
@@ -199,7 +164,7 @@ def test_everything_is_learned_from_given_tags_alone():
     assert found.recall == pytest.approx(RECALL, abs=0.05)
     np.testing.assert_allclose(found.prior(evidence_of(at)), at, atol=0.08)
     assert found.belongs.max() <= SUREST_BELIEF + 1e-4
-    assert found.slips.shape == (people.given.shape[1],)
+    assert found.slips.rate.shape == (people.given.shape[1],)
 
 
 def test_where_shares_rise_to_the_top_in_a_straight_line_more_is_taken_to_be_above_it():
@@ -216,7 +181,7 @@ def test_where_no_tag_is_given_none_is_believed():
     found = learned_from_tags(evidence, given, np.zeros(7))
 
     assert found.recall == UNTOLD_RECALL
-    np.testing.assert_allclose(found.slips, LEAST, rtol=1e-6)
+    np.testing.assert_allclose(found.slips.rate, LEAST, rtol=1e-6)
     assert found.prior(evidence).max() < 1e-4
 
 
@@ -228,27 +193,6 @@ def test_where_every_image_has_every_tag_nothing_fails():
 
     assert np.isfinite(found.belongs).all()
     assert found.prior(evidence.copy()).min() > 0.5
-
-
-def test_slips_are_counted_below_the_median_of_images_without_the_tag():
-    rng = np.random.default_rng(10)
-    evidence, honest = rng.standard_normal((2, 41, 6)).astype(np.float32)
-    given = rng.random(evidence.shape) < 0.4
-    given[:, 0], given[:, 1] = True, False
-
-    found = slip_rates(evidence, given, honest, np.ones(6))
-
-    uses, low = np.zeros(6), np.zeros(6)
-    for tag in range(6):
-        has = given[:, tag]
-        uses[tag] = honest[has, tag].sum()
-        if 0 < has.sum() < len(has):
-            below = evidence[has, tag] < np.median(evidence[~has, tag])
-            low[tag] = honest[has, tag][below].sum()
-    pooled, every = 2 * low.sum() / max(uses.sum(), 1.0), given.sum(axis=0)
-    slipped = np.minimum((2 * low + POOLED_USES * pooled) / (uses + POOLED_USES), 1.0)
-    no_habit = (uses + POOLED_USES * uses.sum() / every.sum()) / (every + POOLED_USES)
-    np.testing.assert_allclose(found, np.maximum(slipped * no_habit, LEAST), rtol=1e-5)
 
 
 def test_the_curve_rises_as_the_least_squares_of_all_rising_ones():

@@ -117,9 +117,10 @@ def test_what_speaks_are_the_tags_as_they_were_decided(odd, fitted):
 def test_the_numbers_beside_the_evidence_make_the_score(odd, fitted, every):
     rows = all_rows(odd)
     b, r = every.prior.astype(float), every.recall
-    right, wrong = (reason + (1 - reason) * every.habit for reason in (r, every.slip))
+    right, not_so = (reason + (1 - reason) * every.habit for reason in (r, every.slip))
 
-    given = b * right / (b * right + (1 - b) * wrong)
+    unexplained = (1 - b) * not_so / (b * right + (1 - b) * not_so)
+    given = 1 - every.slip_wrong * unexplained
     lacking = b * (1 - r) / (b * (1 - r) + (1 - b) * (1 - every.slip))
 
     expected = np.where(rows.tags.toarray().ravel() > 0, given, lacking)

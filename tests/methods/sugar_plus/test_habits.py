@@ -10,6 +10,7 @@ from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.habit_odds import CHANCES, RATES
 from sugartag.methods.sugar_plus.habits import FIRST_WEIGHT, ROUNDS, WEIGHTS, Habits
 from sugartag.methods.sugar_plus.manners import Manners
+from sugartag.methods.sugar_plus.slips import Slips
 
 N_OWNERS, N_TAGS = 9, 7
 
@@ -121,7 +122,8 @@ def test_an_image_says_nothing_about_its_own_stamps(world):
 def straight_belief(slips):
     """Return a belief that takes evidence for what it says, from 0 to 1."""
     places = np.linspace(0.0, 1.0, 101, dtype=np.float32)
-    return Belief(0.0, 0.01, places, 1.0, slips.astype(np.float32))
+    all_wrong = np.ones(len(slips), dtype=np.float32)
+    return Belief(0.0, 0.01, places, 1.0, Slips(slips.astype(np.float32), all_wrong))
 
 
 def every_tag(given):
@@ -136,7 +138,7 @@ def test_every_tag_of_every_image_has_its_stamp(world, seen):
     plain = straight_belief(np.full(N_TAGS, 1e-3))
     content = np.random.default_rng(4).uniform(0.01, 0.9, world.given.shape).astype(np.float32)
     like = World()
-    like.chance = np.where(like.given, plain.chance(content, plain.slips), 0.0)
+    like.chance = np.where(like.given, plain.chance(content, plain.slips.rate), 0.0)
     like.stored = sparse.csr_array(like.chance)
     habits = like.habits()
     rows = Rows(

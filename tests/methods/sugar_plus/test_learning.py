@@ -18,6 +18,7 @@ from sugartag.methods.sugar_plus.learning import (
     tags_as_given,
 )
 from sugartag.methods.sugar_plus.remembered import find_look_alikes
+from sugartag.methods.sugar_plus.slips import Slips
 from sugartag.methods.sugar_plus.sums import add_up
 
 
@@ -94,8 +95,8 @@ def some_given_tags(rng):
 def test_given_tags_are_trusted_by_the_root_of_bayes_rule(rng):
     given = some_given_tags(rng)
     places = np.linspace(0.0, 0.95, 101).astype(np.float32)
-    slips = rng.uniform(0.001, 0.1, 6).astype(np.float32)
-    belief = Belief(0.0, 0.01, places, 0.6, slips)
+    rate, wrong = rng.uniform(0.001, 0.1, (2, 6)).astype(np.float32) * [[1], [10]]
+    belief = Belief(0.0, 0.01, places, 0.6, Slips(rate, wrong))
 
     found = given.trusted(belief)
 
@@ -104,8 +105,9 @@ def test_given_tags_are_trusted_by_the_root_of_bayes_rule(rng):
         found.data, found.indices, given.content, given.stamp, strict=True
     ):
         b = 0.95 * float(content)
-        right, wrong = b * (1 - 0.4 * (1 - stamp)), (1 - b) * (1 - (1 - slips[tag]) * (1 - stamp))
-        assert trust == pytest.approx(np.sqrt(right / (right + wrong)), rel=1e-3)
+        right, not_so = b * (1 - 0.4 * (1 - stamp)), (1 - b) * (1 - (1 - rate[tag]) * (1 - stamp))
+        unexplained = not_so / (right + not_so)
+        assert trust == pytest.approx(np.sqrt(1 - wrong[tag] * unexplained), rel=1e-3)
 
 
 def test_honesty_is_told_for_the_blocks_asked_for(rng):
@@ -149,7 +151,7 @@ def test_manners_are_learned_from_every_given_tag(odd, evidence, ridge, trusted,
     np.testing.assert_array_equal(sample.given, all_rows(odd).tags.toarray() > 0)
     at = given.tags.nonzero()
     np.testing.assert_allclose(given.content, sample.content[at], atol=5e-6)
-    chance = manners.plain.chance(sample.content[at], manners.plain.slips[at[1]])
+    chance = manners.plain.chance(sample.content[at], manners.plain.slips.rate[at[1]])
     np.testing.assert_allclose(given.honest, chance / (chance + given.stamp), atol=1e-4)
     rows = all_rows(odd)
     seen = np.ones(len(rows), dtype=np.float32)

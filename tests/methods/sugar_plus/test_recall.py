@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from methods.sugar_plus.literal import slips_of
 from sugartag.methods.sugar_plus.belief import learned_belief
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, Directions
 from sugartag.methods.sugar_plus.recall import recall_by_odds
@@ -36,7 +37,7 @@ def world(recall):
         (0.1 * said).astype(np.float32),
         given,
         given.astype(np.float32),
-        np.zeros(34, dtype=np.float32),
+        slips_of(34, 0.0),
     )
     chance = expit(odds[:, TAGS])
     share = chance.mean(axis=0).astype(np.float32)
@@ -52,7 +53,7 @@ def test_log_odds_tell_the_recall_and_chances_do_not(recall):
 
     found = recall_by_odds(heard, seen, sight)
 
-    known = heard.given[:, TAGS], heard.honest[:, TAGS], heard.slips[TAGS]
+    known = heard.given[:, TAGS], heard.honest[:, TAGS], heard.slips.rate[TAGS]
     by_chances = told_rise((heard.by_all + seen)[:, TAGS], *known)
     assert found == pytest.approx(recall, abs=0.035)
     assert by_chances.recall > recall + 0.05
@@ -71,9 +72,10 @@ def test_a_recall_that_is_known_is_kept_and_the_curve_laid_for_it():
     evidence = rng.normal(scale=0.2, size=(N_IMAGES, 30)).astype(np.float32)
     belongs = rng.random(evidence.shape) < expit(-3.0 + 10.0 * evidence)
     given = belongs & (rng.random(evidence.shape) < 0.6)
-    known = evidence, given, given.astype(np.float32), np.zeros(30, dtype=np.float32)
+    uses, none = given.astype(np.float32), slips_of(30, 0.0)
+    known = evidence, given, uses, none.rate
 
-    rise, belief = told_rise(*known, 0.6), learned_belief(*known, 0.6)
+    rise, belief = told_rise(*known, 0.6), learned_belief(evidence, given, uses, none, 0.6)
 
     assert rise.recall == belief.recall == 0.6
     strong = np.linspace(rise.start, 0.6, 9, dtype=np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from methods.sugar_plus.literal import all_rows
+from methods.sugar_plus.literal import all_rows, slips_of
 from planted import as_new, without_features
 from sugartag.collection.subset import without_truth
 from sugartag.collection.synthetic import World
@@ -248,7 +248,7 @@ def test_the_strength_is_what_explains_given_tags_best():
     rng = np.random.default_rng(2)
     said, seen = (rng.normal(size=(300, 40), scale=0.1).astype(np.float32) for _ in range(2))
     given = rng.random((300, 40)) < expit(12.0 * (said + 1.0 * seen) - 2.0)
-    honest, slips = given.astype(np.float32), np.full(40, 0.01, dtype=np.float32)
+    honest, slips = given.astype(np.float32), slips_of(40, 0.01)
 
     found = chosen_strength(STRENGTHS, seen, said, given, honest, slips)
 
@@ -269,10 +269,10 @@ def test_how_badly_a_belief_explains_uses_is_the_likelihood_of_all_cells():
     evidence = rng.normal(size=(70, 9), scale=0.2).astype(np.float32)
     given = rng.random((70, 9)) < 0.3
     honest = np.where(given, rng.random((70, 9)), 0.0).astype(np.float32)
-    belief = learned_belief(evidence, given, honest, np.full(9, 0.02, dtype=np.float32))
+    belief = learned_belief(evidence, given, honest, slips_of(9, 0.02))
 
     found = deviance(belief, evidence, given, honest, threads=2)
 
-    chance = belief.chance(evidence.copy(), belief.slips).astype(float)
+    chance = belief.chance(evidence.copy(), belief.slips.rate).astype(float)
     each = honest * np.log(chance) + (1 - honest) * np.log(1 - chance)
     assert found == pytest.approx(-each.sum() / given.sum(), rel=1e-5)

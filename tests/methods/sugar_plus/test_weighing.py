@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from methods.sugar_plus.literal import slips_of
 from sugartag.methods.sugar_plus.belief import learned_belief
 from sugartag.methods.sugar_plus.learning import Sample
 from sugartag.methods.sugar_plus.weighing import (
@@ -77,7 +78,7 @@ def test_too_few_uses_teach_no_weights(rng):
 
 def test_all_parts_are_heard_and_of_the_image_itself_only_its_own(rng):
     sample, honest, about = some_sample(rng, (0.5, 0.2, 0.1, 0.3))
-    weights, slips = Weights(0.6, 0.4, 2.0), np.full(8, 0.01)
+    weights, slips = Weights(0.6, 0.4, 2.0), slips_of(8, 0.01)
 
     found = weights.heard(sample, about, honest, slips)
 
@@ -91,7 +92,7 @@ def test_all_parts_are_heard_and_of_the_image_itself_only_its_own(rng):
 def test_beliefs_are_learned_of_what_is_heard(rng):
     by_all, by_itself, more = rng.random((3, 200, 9)).astype(np.float32)
     given = rng.random(by_all.shape) < by_all
-    known = given, given.astype(np.float32), np.full(9, 0.02)
+    known = given, given.astype(np.float32), slips_of(9, 0.02)
 
     heard = Heard(by_all, by_itself, *known).plus(more, 2 * more)
 

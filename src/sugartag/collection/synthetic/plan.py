@@ -164,7 +164,7 @@ def _vocabulary(world: "World", rng: np.random.Generator) -> Vocabulary:
     seen = np.ones(world.n_tags, dtype=bool)
     seen[by_rank[spaced.astype(np.int64)]] = False
 
-    seen_by_rank = by_rank[seen[by_rank]]
+    seen_by_rank, unseen_by_rank = by_rank[seen[by_rank]], by_rank[~seen[by_rank]]
     topic, second = (_dealt(seen_by_rank, world, rng) for _ in range(2))
     second = np.where(rng.random(world.n_tags) < SECOND_TOPIC_SHARE, second, topic)
     tag = np.flatnonzero(seen)
@@ -181,7 +181,7 @@ def _vocabulary(world: "World", rng: np.random.Generator) -> Vocabulary:
         everything=Pools.of([np.arange(world.n_tags)], frequency),
         topic_share=topic_mass / topic_mass.sum(),
         unseen_mass=float(frequency[~seen].sum()),
-        concept=np.sort(seen_by_rank[: world.n_told]),
+        concept=np.sort(np.concatenate([seen_by_rank, unseen_by_rank])[: world.n_told]),
     )
 
 

@@ -64,7 +64,8 @@ class World:
     n_features: int = 64
     """Activations that describe an image: not negative, many of them zero."""
     n_concepts: int | None = None
-    """Tags whose truth is told: the most used of those that can be seen; None for 128 at most."""
+    """Tags whose truth is told: the most used of those that can be seen, then of the others; None
+    for at most 128 that can be seen."""
     tags_per_image: float = 6.0
     """True tags of an image, on average."""
     tag_exponent: float = 1.0
@@ -234,8 +235,8 @@ def _check_together(world: World) -> None:
         f"random_noise is {world.random_noise}, too much for {world.n_tags} tags; lower it",
     )
     _require(
-        1 <= world.n_told <= seen,
-        f"n_concepts is {world.n_concepts}; give 1 to {seen}, the tags that can be seen",
+        1 <= world.n_told <= world.n_tags,
+        f"n_concepts is {world.n_concepts}; give 1 to {world.n_tags}, the tags there are",
     )
 
 

@@ -13,7 +13,7 @@ function of the evidence: where a share y of the tags is given, of which a share
 b = (y - s) / (r - s).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,7 @@ from sugartag.engine.base import row_blocks
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE, cells_in_steps
 from sugartag.methods.sugar_plus.rise import told_rise
+from sugartag.methods.sugar_plus.slips import LEAST, Slips
 
 BINS = 200
 """Steps of evidence, with equally many given tags in each."""
@@ -32,10 +33,7 @@ EVIDENCES = (-0.5, 2.0)
 """Between these it is, at least: a tag's share among all images is from 0 to 1."""
 UNTOLD_RECALL = 0.7
 """What the recall is taken for where it cannot be told."""
-POOLED_USES = 10.0
-"""Uses of an average tag that each tag's own share of slips is averaged with."""
 SUREST_BELIEF = 0.99
-LEAST = 1e-6
 RISE = 1e-5
 """What the evidence adds, from end to end, where the learned function is level."""
 
@@ -50,8 +48,7 @@ class Belief:
     belongs: FloatArray
     """The probability that a tag belongs, by the evidence alone; float32."""
     recall: float
-    slips: FloatArray
-    """How often each tag is given, by slip, where it does not belong; float32."""
+    slips: Slips
 
     def prior(self, evidence: FloatArray) -> FloatArray:
         """Return the probability that tags belong as far as the evidence says."""
@@ -86,11 +83,12 @@ class Belief:
         prior /= against
         return prior
 
-    def given(self, evidence: FloatArray, slips: FloatArray, habit: FloatArray) -> FloatArray:
+    def given(self, evidence: FloatArray, slips: Slips, habit: FloatArray) -> FloatArray:
         """Return the probability that tags belong that were given, perhaps by habit."""
         prior, recall = self.prior(evidence), np.float32(self.recall)
         right = prior * (recall + habit * (1.0 - recall))
-        found: FloatArray = right / (right + (1.0 - prior) * (slips + habit * (1.0 - slips)))
+        unexplained = (1.0 - prior) * (slips.rate + habit * (1.0 - slips.rate))
+        found: FloatArray = 1.0 - slips.wrong * (unexplained / (right + unexplained))
         return found
 
 
@@ -98,21 +96,21 @@ def learned_belief(
     evidence: FloatArray,
     given: BoolArray,
     honest: FloatArray,
-    slips: FloatArray,
+    slips: Slips,
     recall: float | None = None,
     *,
     threads: int = 1,
 ) -> Belief:
     """Learn what evidence means from images whose given tags are known.
 
-    ``honest`` is, for each tag given, the probability that it was not given by habit; ``slips``
-    how often each tag is given by chance; ``recall`` people's recall, if it is known.
+    ``honest`` is, for each tag given, the probability that it was not given by habit; ``recall``
+    people's recall, if it is known.
     """
-    rise = told_rise(evidence, given, honest, slips, recall, threads=threads)
+    rise = told_rise(evidence, given, honest, slips.rate, recall, threads=threads)
     if recall is None:
         recall = UNTOLD_RECALL if rise is None else rise.recall
-    slips = np.minimum(slips, 0.5 * recall)
-    points, level = belief_curve(evidence, given, honest, slips, recall, threads=threads)
+    slips = replace(slips, rate=np.minimum(slips.rate, np.float32(0.5 * recall)))
+    points, level = belief_curve(evidence, given, honest, slips.rate, recall, threads=threads)
     low = min(EVIDENCES[0], float(points[0]))
     high = max(EVIDENCES[1], float(points[-1]))
     places = np.linspace(low, high, POINTS)
@@ -124,7 +122,7 @@ def learned_belief(
     np.clip(belongs, LEAST, SUREST_BELIEF, out=belongs)
     belongs += np.linspace(0.0, RISE, POINTS)
     step = (high - low) / (POINTS - 1)
-    return Belief(low, step, belongs.astype(np.float32), recall, slips.astype(np.float32))
+    return Belief(low, step, belongs.astype(np.float32), recall, slips)
 
 
 def deviance(
@@ -138,7 +136,7 @@ def deviance(
     """Return how badly a belief explains which tags are given, habits aside; for each use."""
 
     def of_rows(some: slice) -> float:
-        chance = np.clip(belief.chance(evidence[some], belief.slips), LEAST, 1.0 - LEAST)
+        chance = np.clip(belief.chance(evidence[some], belief.slips.rate), LEAST, 1.0 - LEAST)
         uses = np.where(given[some], honest[some], 0.0)
         losses = uses * np.log(chance) + (1.0 - uses) * np.log1p(-chance)
         return -float(losses.sum(dtype=np.float64))
@@ -170,30 +168,3 @@ def belief_curve(
     # A level stretch is what could not be told apart; its middle stands for it.
     stretch = np.concatenate([[0], np.cumsum(np.diff(level) > 0)])
     return np.bincount(stretch, count * middle) / np.bincount(stretch, count), np.unique(level)
-
-
-def slip_rates(
-    evidence: FloatArray, given: BoolArray, honest: FloatArray, share: FloatArray
-) -> FloatArray:
-    """Return how often each tag is given by chance.
-
-    Slips fall where they may, so half of them lie below the median of the images that do not have
-    the tag; of the uses that are right few do.
-    """
-    every = np.count_nonzero(given, axis=0)
-    without = len(given) - every
-    # Sorted, images that do not have a tag come before those that do.
-    others = np.where(given, np.float32(np.inf), evidence).T.copy()
-    others.sort(axis=1)
-    tag = np.arange(len(others))
-    middle = 0.5 * (others[tag, (without - 1) // 2] + others[tag, without // 2])
-    below = given & (evidence < np.where(without > 0, middle, -np.inf))
-    uses, low = (
-        np.where(some, honest, 0.0).sum(axis=0, dtype=np.float64) for some in (given, below)
-    )
-    pooled = 2.0 * low.sum() / max(float(uses.sum()), 1.0)
-    slipped = np.minimum((2.0 * low + POOLED_USES * pooled) / (uses + POOLED_USES), 1.0)
-    usual = float(uses.sum()) / max(float(every.sum()), 1.0)
-    no_habit = (uses + POOLED_USES * usual) / (every + POOLED_USES)
-    found: FloatArray = slipped * no_habit * share
-    return np.maximum(found, LEAST)

@@ -27,16 +27,19 @@ class Curve(NamedTuple):
     in the place of one in double precision, so that both are looked up at once."""
     recall: np.float32
     slips: FloatArray
+    wrong: FloatArray
+    """The share of unexplained uses that are wrong."""
 
     @classmethod
     def of(cls, belief: Belief, n_tags: int) -> "Curve":
         """Return the curve of a belief about so many tags."""
-        fit_together(len(belief.slips) == n_tags and len(belief.belongs) > 1)
+        by_tag = belief.slips.rate, belief.slips.wrong
+        fit_together(all(len(part) == n_tags for part in by_tag) and len(belief.belongs) > 1)
         low, per_step, recall = map(np.float32, (belief.low, 1.0 / belief.step, belief.recall))
         begin = belief.belongs.astype(np.float32)
         steps = np.column_stack([begin[:-1], np.diff(begin)]).ravel().view(np.float64)
-        slips = belief.slips.astype(np.float32, copy=False)
-        return cls(low, per_step, read_only(steps), recall, read_only(slips))
+        slips, wrong = (read_only(part.astype(np.float32, copy=False)) for part in by_tag)
+        return cls(low, per_step, read_only(steps), recall, slips, wrong)
 
 
 @compiled
@@ -57,8 +60,9 @@ def believe(curve: Curve, said: FloatArray, given: Entries) -> None:
         for entry in range(given.start[image], given.start[image + 1]):
             tag, habit = given.column[entry], given.value[entry]
             right = prior[tag] * (curve.recall + habit * (ONE - curve.recall))
-            wrong = curve.slips[tag] + habit * (ONE - curve.slips[tag])
-            evidence[tag] = right / (right + (ONE - prior[tag]) * wrong)
+            unexplained = curve.slips[tag] + habit * (ONE - curve.slips[tag])
+            unexplained *= ONE - prior[tag]
+            evidence[tag] = ONE - curve.wrong[tag] * (unexplained / (right + unexplained))
 
 
 @compiled

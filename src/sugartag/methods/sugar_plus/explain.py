@@ -119,13 +119,13 @@ class Explainer:
         by_content, by_all = (
             meaning(belief, evidence, cells) for belief in (self.alone, self.whole)
         )
-        prior, recall, slip = (
+        prior, recall, slip, wrong = (
             np.where(alone, *pair) for pair in zip(by_content, by_all, strict=True)
         )
         asked = cells.where_given(rows.tags)
         habit = self.manners.stamps(rows, asked, cells.at(content.excess), seen)
         undecided = np.zeros(len(cells), dtype=np.int8)
-        return Explanations(kinds, evidence, prior, recall, slip, habit, undecided)
+        return Explanations(kinds, evidence, prior, recall, slip, wrong, habit, undecided)
 
     def _of_content(
         self, cells: Cells, content: Content, seen: FloatArray, catalogue: Catalogue
@@ -259,10 +259,10 @@ class Explainer:
 
 def meaning(
     belief: Belief, evidence: FloatArray, cells: Cells
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what evidence means: prior, recall and slips of the tags in question."""
-    recall = np.full(len(cells), belief.recall)
-    return belief.prior(evidence.astype(np.float32)), recall, belief.slips[cells.tag]
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return what evidence means: prior, recall, slips of the tags in question, how many wrong."""
+    recall, slips = np.full(len(cells), belief.recall), belief.slips.of(cells.tag)
+    return belief.prior(evidence.astype(np.float32)), recall, slips.rate, slips.wrong
 
 
 def kind_of(
@@ -302,7 +302,7 @@ def joined(parts: Sequence[Explanations]) -> Explanations:
                 amount=np.concatenate([kind.amount for kind in same]),
             )
         )
-    names = ("evidence", "prior", "recall", "slip", "habit", "decided")
+    names = ("evidence", "prior", "recall", "slip", "slip_wrong", "habit", "decided")
     return Explanations(tuple(kinds), *(end_to_end(name) for name in names))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
-from sugartag.methods.sugar_plus.belief import LEAST, Belief
+from sugartag.methods.sugar_plus.belief import Belief
 from sugartag.methods.sugar_plus.evidence import MIN_USES, Evidence
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.habits import Habits
@@ -20,6 +20,7 @@ from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.remembered import remembering
 from sugartag.methods.sugar_plus.ridge import Ridge
+from sugartag.methods.sugar_plus.slips import LEAST, Slips
 from sugartag.methods.sugar_plus.sparse_columns import outside_of
 from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums
 
@@ -181,7 +182,7 @@ class Wider:
 
 @dataclass(frozen=True, eq=False)
 class _Slips:
-    """How often tags that nobody had used are given by slip: as often as others, by their share."""
+    """Tags that nobody had used are given by slip as often as others, by their share."""
 
     share: FloatArray
     """Of the images that had each tag."""
@@ -190,8 +191,12 @@ class _Slips:
 
     def grown(self, belief: Belief) -> Belief:
         """Return the belief for all tags."""
-        usual = float(belief.slips.sum(dtype=np.float64) / max(float(self.share.sum()), LEAST))
-        unused = np.pad(self.share, (0, len(self.expected) - len(self.share))) == 0
-        slips = np.pad(belief.slips, (0, len(self.expected) - len(belief.slips)))
+        slips, more = belief.slips, len(self.expected) - len(self.share)
+        unused = np.pad(self.share, (0, more)) == 0
+        usual = float(slips.rate.sum(dtype=np.float64) / max(float(self.share.sum()), LEAST))
+        used = slips.wrong[self.share > 0]
+        usually_wrong = float(np.median(used)) if len(used) else 1.0
         fresh = np.clip(usual * self.expected, LEAST, 0.5 * belief.recall)
-        return replace(belief, slips=np.where(unused, fresh, slips).astype(np.float32))
+        rate = np.where(unused, fresh, np.pad(slips.rate, (0, more)))
+        wrong = np.where(unused, usually_wrong, np.pad(slips.wrong, (0, more)))
+        return replace(belief, slips=Slips(rate.astype(np.float32), wrong.astype(np.float32)))

@@ -9,12 +9,13 @@ from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine, blocks_all_over, row_blocks
 from sugartag.linalg.sparse_rows import GrowingRows, row_number_of_entries, same_places
 from sugartag.linalg.threads import run_parts
-from sugartag.methods.sugar_plus.belief import Belief, learned_belief, slip_rates
+from sugartag.methods.sugar_plus.belief import Belief, learned_belief
 from sugartag.methods.sugar_plus.given import Multiplied, judge_fitted_tags
 from sugartag.methods.sugar_plus.habits import Habits
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.ridge import Ridge
+from sugartag.methods.sugar_plus.slips import Slips
 
 CELLS = 1 << 22
 """Images x tags that are learned from, at most."""
@@ -46,7 +47,7 @@ class GivenTags:
         found = room(self.tags.nnz, np.float32)
 
         def fill(part: slice) -> None:
-            slips = alone.slips[self.tags.indices[part]]
+            slips = alone.slips.of(self.tags.indices[part])
             found[part] = np.sqrt(alone.given(self.content[part], slips, self.stamp[part]))
 
         run_parts(fill, row_blocks(len(found), ENTRIES_AT_ONCE), threads)
@@ -131,20 +132,20 @@ def learn_manners(
     ridge: Ridge,
     trusted: SparseRows,
     sample: Sample,
-    slips: FloatArray | None = None,
+    slips: Slips | None = None,
     *,
     engine: Engine,
 ) -> tuple[Manners, GivenTags]:
     """Learn from content how people tag: their recall, their slips, their habits.
 
-    ``slips`` is how often each tag is given by chance, where that is known. It is learned while
-    all tags are trusted alike: later, slips on images that are alike vouch for each other.
+    ``slips`` are those of each tag, where they are known. They are learned while all tags are
+    trusted alike: later, slips on images that are alike vouch for each other.
     """
 
     def belief(honest: FloatArray) -> Belief:
         known = sample.content, sample.given, honest
-        by_chance = slip_rates(*known, ridge.share) if slips is None else slips
-        return learned_belief(*known, by_chance, threads=engine.threads)
+        slipped = Slips.learned(*known, ridge.share) if slips is None else slips
+        return learned_belief(*known, slipped, threads=engine.threads)
 
     plain = belief(sample.given.astype(np.float32))
     content = _content_of_given(collection, ridge, trusted, engine=engine)
@@ -152,7 +153,7 @@ def learn_manners(
     parts = row_blocks(len(content), ENTRIES_AT_ONCE)
 
     def fill_chance(part: slice) -> None:
-        chance.data[part] = plain.chance(content[part], plain.slips[trusted.indices[part]])
+        chance.data[part] = plain.chance(content[part], plain.slips.rate[trusted.indices[part]])
 
     run_parts(fill_chance, parts, engine.threads)
     known = chance, collection.owner

@@ -36,6 +36,6 @@ class Manners:
         pair, by, tag = pair[used], image[used], tags.indices[used]
         # An image that was counted is not to be held against itself.
         counted = seen[by] * (tags.data[used] > 0)
-        own = self.plain.chance(content[used], self.plain.slips[tag]) * counted
+        own = self.plain.chance(content[used], self.plain.slips.rate[tag]) * counted
         found[used] = habits.stamps_at(rows.owner[by], pair, own, seen[by])
         return found

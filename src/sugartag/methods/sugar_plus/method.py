@@ -119,6 +119,7 @@ class SugarPlus:
         wanted = {"alike": self.history > 0, "interests": self.interests}
         weights = Weights.learned(known.sample, honest, about, **wanted, threads=threads)
         heard = weights.heard(known.sample, about, honest, known.manners.alone.slips)
+        heard = heard.slipping(known.ridge.share)
         found = known.weighed(weights, subjects, heard, threads=threads)
         clock.tell("%s", weights)
         if self.sight and looked_at is not None:

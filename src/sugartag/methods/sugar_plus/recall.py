@@ -28,13 +28,14 @@ def recall_by_odds(
     ``heard`` is all other evidence, ``seen`` what sight says at full strength.
     """
     tags = sight.tags
-    known = heard.given[:, tags], heard.honest[:, tags], heard.slips[tags]
-    said, given = heard.by_all[:, tags], known[0]
+    given, honest, slips = heard.given[:, tags], heard.honest[:, tags], heard.slips.of(tags)
+    said = heard.by_all[:, tags]
     odds = logit(np.clip(seen[:, tags] + sight.share, LEAST_CHANCE, 1.0 - LEAST_CHANCE))
     spread = float(odds[given].std()) if given.any() else 0.0
     if spread < LEAST_SPREAD:
         return None
     odds *= np.float32(said[given].std() / spread)
-    odds *= np.float32(chosen_strength(PROPORTIONS, odds, said, *known, threads=threads))
-    rise = told_rise(said + odds, *known, threads=threads)
+    known = said, given, honest, slips
+    odds *= np.float32(chosen_strength(PROPORTIONS, odds, *known, threads=threads))
+    rise = told_rise(said + odds, given, honest, slips.rate, threads=threads)
     return None if rise is None else rise.recall

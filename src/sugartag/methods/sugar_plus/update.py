@@ -135,7 +135,7 @@ def given_chances(
     row, tag = row_number_of_entries(given), given.indices
     judged = same_places(np.concatenate(list(said)), tags_as_given(corrected))
     content = values_at(judged, row, tag).astype(np.float32)
-    slips = plain.slips[tag]
+    slips = plain.slips.rate[tag]
     chance = plain.chance(content, slips)
     decided = values_at(images.decided_here, row, tag)
     chance = np.where(decided > 0, plain.recall, np.where(decided < 0, slips, chance))

@@ -12,6 +12,7 @@ from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.belief import Belief, deviance, learned_belief
 from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE
 from sugartag.methods.sugar_plus.learning import Sample
+from sugartag.methods.sugar_plus.slips import Slips
 from sugartag.methods.sugar_plus.subjects import Subjects
 
 ALIKE_SHARE = 0.5
@@ -53,8 +54,15 @@ class Heard:
     given: BoolArray
     honest: FloatArray
     """How probably each given tag was no habit."""
-    slips: FloatArray
-    """How often each tag is given by chance."""
+    slips: Slips
+
+    def slipping(self, share: FloatArray) -> "Heard":
+        """Return the same with slips told from all of this, too.
+
+        ``share`` is the share of all images that have each tag.
+        """
+        later = Slips.learned(self.by_all, self.given, self.honest, share)
+        return replace(self, slips=self.slips.between(later))
 
     def plus(self, to_all: FloatArray, to_itself: FloatArray) -> "Heard":
         """Return the same with more said."""
@@ -98,9 +106,7 @@ class Weights:
         found = cls(**dict(zip(parts, weight, strict=True)))
         return replace(found, alike=ALIKE_SHARE * found.alike)
 
-    def heard(
-        self, sample: Sample, about: About | None, honest: FloatArray, slips: FloatArray
-    ) -> Heard:
+    def heard(self, sample: Sample, about: About | None, honest: FloatArray, slips: Slips) -> Heard:
         """Return what all parts together say."""
         said = sample.content + self.alike * sample.alike + self.interest * sample.interest
         found = Heard(said, sample.content, sample.given, honest, slips)
@@ -151,7 +157,7 @@ def chosen_strength(
     said: FloatArray,
     given: BoolArray,
     honest: FloatArray,
-    slips: FloatArray,
+    slips: Slips,
     *,
     threads: int = 1,
 ) -> float:
