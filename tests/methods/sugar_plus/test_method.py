@@ -157,7 +157,7 @@ def test_the_owners_history_finds_hidden_tags_where_owners_upload_series():
 
 
 @pytest.mark.parametrize("seed", [5, 6])
-@pytest.mark.parametrize(("world", "error"), [(PLAIN, 0.05), (STAMPED, 0.06)])
+@pytest.mark.parametrize(("world", "error"), [(PLAIN, 0.05), (STAMPED, 0.07)])
 def test_probabilities_come_true(world, error, seed):
     made = world.generate(seed)
     number = {name: tag for tag, name in enumerate(made.tag_names)}
@@ -177,16 +177,21 @@ def test_probabilities_come_true(world, error, seed):
     assert found["ece_added"] <= error
 
 
-def stamped_world(rng):
-    """Return 60 owners with 12 images each of which five stamp tag 0 on all they upload."""
+def stamped_world(rng, slip=0.03):
+    """Return 60 owners with 12 images each of which five stamp tag 0 on all they upload.
+
+    All slip now and then. Which images are stamped, and which have the tag for a reason?
+    """
     owner = np.repeat(np.arange(60), 12)
     topic = rng.integers(6, size=720)
     features = rng.standard_normal((6, 20))[topic] + 0.5 * rng.standard_normal((720, 20))
     tags = np.hstack([np.eye(6)[topic] * (rng.random((720, 1)) < 0.7) for _ in range(2)])
     stamped = (owner < 5) & (topic != 0)
+    honest = (owner >= 5) & (tags[:, 0] > 0)
+    tags[rng.random(tags.shape) < slip] = 1
     tags[stamped, 0] = 1
     made = collection_from_arrays(sparse.csr_array(tags), owner, features=features)
-    return made, stamped, (owner >= 5) & (tags[:, 0] > 0)
+    return made, stamped, honest
 
 
 def test_tags_stamped_by_habit_are_doubted_and_others_are_kept():
@@ -198,6 +203,15 @@ def test_tags_stamped_by_habit_are_doubted_and_others_are_kept():
     assert chance[stamped].max() < 0.35
     assert chance[honest].min() > 0.8
     assert fitted.trusted[:, [0]].toarray()[stamped].max() < 0.35
+
+
+def test_where_nobody_slips_what_an_owner_always_says_is_kept():
+    made, stamped, honest = stamped_world(np.random.default_rng(1), slip=0.0)
+
+    chance = fitted_to(made, anchors=20).scores(all_rows(made))[:, 0]
+
+    assert chance[stamped].min() > 0.6
+    assert chance[honest].min() > 0.8
 
 
 def test_a_tag_stamped_by_its_owner_is_believed_less_than_the_same_tag_of_a_stranger():
