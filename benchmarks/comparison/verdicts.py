@@ -142,9 +142,9 @@ candidates of each image that were not added. [Metrics](metrics.md#verdicts) say
 computed. Means over {seeds}; ± is half the 95 % t interval over seeds."""
 PLANTED_NOTE = """\
 In planted worlds the tags that can be seen in an image are judged; the last columns judge all, also
-the fifth that do not show and that no image tells of, like the name of a camera: they are best kept.
-Few missing tags can be told from the evidence there is, also by those who know the truth of
-other images: *missing tags found*, against classifiers trained on clean labels, says how few. Where
+the fifth that do not show and that no image tells of, like the name of a camera: best kept. Few
+missing tags can be told from the evidence there is, also by those who know the truth of other
+images: *missing tags found*, against classifiers trained on clean labels, says how few. Where
 even the strongest evidence is weak, few tags are added or none: precision is then that of the seeds
 in which any are, and as much a matter of luck. How recall is told and what additions aim at was
 chosen looking at these verdicts, and at those of other seeds."""

@@ -55,7 +55,7 @@ def test_log_odds_tell_the_recall_and_chances_do_not(recall):
 
     known = heard.given[:, TAGS], heard.honest[:, TAGS], heard.slips.rate[TAGS]
     by_chances = told_rise((heard.by_all + seen)[:, TAGS], *known)
-    assert found == pytest.approx(recall, abs=0.035)
+    assert found == pytest.approx(recall, abs=0.05)
     assert by_chances.recall > recall + 0.05
 
 

@@ -14,7 +14,8 @@ one before them, where it comes from; as they depend on the recall, that goes to
 stay.
 
 The recall is the mean of those that are tried, weighed by how well they explain the shares and how
-usual they are. The curve is not the truth, so that its likelihood counts for half.
+usual they are, and half a standard deviation more: the higher it is, the less is added, and to add
+what is wrong is worse. The curve is not the truth, so that its likelihood counts for half.
 """
 
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ RECALLS = np.arange(0.2, 0.98, 0.01)
 USUAL_RECALL, SPREAD = 0.6, 0.1
 """What people's recall usually is, give or take."""
 LIKELIHOOD_SHARE = 0.5
+CAUTION = 0.5
+"""Standard deviations by which the recall is taken to be higher than its mean."""
 ROUNDS = 6
 """How often the steps are chosen anew, at most."""
 NEWTON_STEPS, CLOSE, FARTHEST = 30, 1e-6, 1.0
@@ -130,7 +133,7 @@ def _told_recall(steps: Steps) -> float:
     while len(tried) < ROUNDS and (first := _first_risen(steps, recall)) not in tried:
         tried.append(first)
         _, likelihood = fitted_curves(steps[first:], RECALLS)
-        recall = _mean_recall(likelihood)
+        recall = _cautious_recall(likelihood)
     return recall
 
 
@@ -143,11 +146,14 @@ def _first_risen(steps: Steps, recall: float) -> int:
     return min(max(before, 0), len(steps) - FEWEST_STEPS)
 
 
-def _mean_recall(likelihood: FloatArray) -> float:
+def _cautious_recall(likelihood: FloatArray) -> float:
     usual = -0.5 * np.square((RECALLS - USUAL_RECALL) / SPREAD)
     weight = LIKELIHOOD_SHARE * likelihood + usual
     weight = np.exp(weight - weight.max())
-    return float(weight @ RECALLS / weight.sum())
+    weight /= weight.sum()
+    mean = float(weight @ RECALLS)
+    spread = float(np.sqrt(weight @ np.square(RECALLS - mean)))
+    return min(mean + CAUTION * spread, float(RECALLS[-1]))
 
 
 def fitted_curves(steps: Steps, recalls: FloatArray) -> tuple[FloatArray, FloatArray]:

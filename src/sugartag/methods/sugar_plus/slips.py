@@ -27,7 +27,7 @@ MOST_TAGS = 5_000
 """Tags that the weights of these shares are learned from."""
 BEST_TOLD = 0.25
 """Of all uses: those of the tags with the smallest shares of unexplained ones."""
-LARGER, FREE = 1.5, 0.005
+LARGER, FREE = 2.0, 0.005
 """So many times the share of the best told tags may be wrong in any tag, and so much at least."""
 POOLED_USES = 10.0
 """Uses of an average tag that each tag's own share of habits is averaged with."""
