@@ -163,9 +163,14 @@ def _cells(summary: Mapping[str, Any]) -> dict[str, str]:
         "remove precision, mean": f"{summary['remove_precision']:.3f}",
         "lowest remove precision": f"{summary['lowest_remove_precision']:.3f}",
         "remove recall, mean": f"{summary['remove_recall']:.3f}",
-        "remove precision, all tags, mean": f"{summary['all_remove_precision']:.3f}",
-        "remove recall, all tags, mean": f"{summary['all_remove_recall']:.3f}",
+        **_of_all(summary, "remove precision, all tags, mean", "all_remove_precision"),
+        **_of_all(summary, "remove recall, all tags, mean", "all_remove_recall"),
         "ECE, mean": f"{summary['ece']:.3f}",
         "highest ECE": f"{summary['highest_ece']:.3f}",
-        "ECE, given, all tags, mean": f"{summary['all_ece_given']:.3f}",
+        **_of_all(summary, "ECE, given, all tags, mean", "all_ece_given"),
     }
+
+
+def _of_all(summary: Mapping[str, Any], title: str, name: str) -> dict[str, str]:
+    """Return a cell about all tags; files made before these were judged have none."""
+    return {title: f"{summary[name]:.3f}"} if name in summary else {}
