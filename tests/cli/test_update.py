@@ -207,7 +207,7 @@ def test_scarce_memory_is_warned_of_and_the_model_is_updated(here, monkeypatch):
 
 
 def test_decisions_come_back_in_what_is_suggested(here):
-    done("suggest model first --out before.csv --add-from 0.3 --doubt-below 0.5")
+    done("suggest model first --out before.csv --add-from 0.3 --doubt-below 0.95")
     before = read_changes("before.csv")
     chosen = {}
     for action, said in (("add", "reject"), ("add", "accept"), ("doubt", "accept"),
@@ -219,7 +219,7 @@ def test_decisions_come_back_in_what_is_suggested(here):
     write_table(here / "decided.csv", rows)
 
     printed = done("fit first --update model --corrections decided.csv --out more")
-    done("suggest more first --out after.csv --add-from 0.3 --doubt-below 0.5")
+    done("suggest more first --out after.csv --add-from 0.3 --doubt-below 0.95")
 
     assert "160 images (0 of them new) and 6 decisions in " in printed
     after = read_changes("after.csv")
