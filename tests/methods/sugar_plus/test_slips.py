@@ -36,6 +36,13 @@ def slipping(seed, slip_rate, n_tags=6, n=20_000, told=6.0):
     return evidence, (belongs & (rng.random(belongs.shape) < 0.7)) | slips
 
 
+def with_an_untold_tag(seed, slip_rate):
+    """Return the same, but nothing tells of the first tag."""
+    evidence, given = slipping(seed, slip_rate)
+    evidence[:, 0] = np.random.default_rng(1).standard_normal(len(evidence))
+    return evidence, given
+
+
 def test_slips_are_how_often_tags_are_given_that_do_not_belong():
     found = learned(*slipping(5, RATES))
 
@@ -131,9 +138,7 @@ def test_uses_are_counted_below_the_median_of_images_without_the_tag():
 
 
 def test_of_a_tag_that_images_tell_nothing_of_most_uses_are_taken_for_right():
-    evidence, given = slipping(8, 0.005)
-    rng = np.random.default_rng(1)
-    evidence[:, 0] = rng.standard_normal(len(evidence))
+    evidence, given = with_an_untold_tag(8, 0.005)
 
     found = learned(evidence, given)
 
@@ -144,16 +149,13 @@ def test_of_a_tag_that_images_tell_nothing_of_most_uses_are_taken_for_right():
 
 
 def test_where_nobody_slips_hardly_any_use_is_wrong():
-    evidence, given = slipping(8, 0.0)
-    evidence[:, 0] = np.random.default_rng(1).standard_normal(len(evidence))
+    found = learned(*with_an_untold_tag(8, 0.0))
 
-    assert learned(evidence, given).wrong[0] == pytest.approx(FREE, abs=0.002)
+    assert found.wrong[0] == pytest.approx(FREE, abs=0.002)
 
 
 def test_where_all_tags_slip_much_much_of_every_tag_is_wrong():
-    evidence, given = slipping(9, 0.05)
-    rng = np.random.default_rng(1)
-    evidence[:, 0] = rng.standard_normal(len(evidence))
+    evidence, given = with_an_untold_tag(9, 0.05)
 
     found = learned(evidence, given)
 

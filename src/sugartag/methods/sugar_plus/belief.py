@@ -4,7 +4,8 @@ People give a tag that belongs with a certain probability, their recall r, and o
 slip, with the probability s. A habit makes them give it with probability h in any case. If b is
 the probability that the tag belongs as far as the evidence says, a tag that was given belongs with
 the odds b (r + h - r h) : (1 - b) (s + h - s h). One that was not given was not by habit either,
-whether it belongs or not: its odds are b (1 - r) : (1 - b) (1 - s).
+whether it belongs or not: its odds are b (1 - r) : (1 - b) (1 - s). A given tag that nothing
+explains need not be wrong: how many such uses of a tag are is told in :mod:`slips`.
 
 All of it is learned without a truth, on images judged by the others: the slips of each tag from
 how often it is given where nothing speaks for it, and r from where the share that is given levels
