@@ -1,15 +1,16 @@
-"""People's recall where images are looked at: log odds tell it, chances that end do not."""
+"""People's recall where images are looked at: each kind of evidence tells it on its own scale."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from methods.sugar_plus.literal import slips_of
 from sugartag.methods.sugar_plus.belief import learned_belief
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, Directions
-from sugartag.methods.sugar_plus.recall import recall_by_odds
+from sugartag.methods.sugar_plus.recall import columns_of, likelihoods, recall_by_odds
 from sugartag.methods.sugar_plus.rise import told_rise
 from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_plus.weighing import Heard
@@ -57,6 +58,76 @@ def test_log_odds_tell_the_recall_and_chances_do_not(recall):
     by_chances = told_rise((heard.by_all + seen)[:, TAGS], *known)
     assert found == pytest.approx(recall, abs=0.05)
     assert by_chances.recall > recall + 0.05
+
+
+def unlike_tags(recall):
+    """Return the same of a world in which evidence means another thing for a rare tag.
+
+    Of rare tags subjects speak, of usual ones all else.
+    """
+    rng = np.random.default_rng(5)
+    shape = N_IMAGES, len(TAGS) + 4
+    rest, about, odds = (rng.normal(scale=scale, size=shape) for scale in (1.0, 1.0, 1.2))
+    rare = np.linspace(0.0, 1.0, shape[1])
+    odds -= 3.0 + 2.0 * rare
+    belongs = rng.random(shape) < expit(odds + 3.0 * ((1.0 - rare) * rest + rare * about))
+    given = belongs & (rng.random(shape) < recall)
+    said = (0.1 * (rest + about)).astype(np.float32)
+    heard = Heard(said, said, given, given.astype(np.float32), slips_of(shape[1], 0.0))
+    chance = expit(odds[:, TAGS])
+    share = chance.mean(axis=0).astype(np.float32)
+    seen = np.zeros(shape, dtype=np.float32)
+    seen[:, TAGS] = chance - share
+    return replace(heard, about=(0.1 * about).astype(np.float32)), seen, sight_of(share)
+
+
+@pytest.mark.parametrize("recall", [0.45, 0.55, 0.7])
+def test_each_kind_of_evidence_has_its_own_say_about_usual_and_rare_tags(recall):
+    """One sum of all evidence mixes tags of unlike chances, and tells the recall worse."""
+    heard, seen, sight = unlike_tags(recall)
+
+    found = recall_by_odds(heard, seen, sight)
+
+    odds = seen[:, TAGS] + sight.share
+    odds = np.log(odds / (1.0 - odds))
+    known = heard.given[:, TAGS], heard.honest[:, TAGS], heard.slips.rate[TAGS]
+    by_sum = told_rise(heard.by_all[:, TAGS] + 0.1 * odds, *known)
+    assert found == pytest.approx(recall, abs=0.015)
+    assert by_sum.recall > recall + 0.02
+
+
+@pytest.mark.parametrize("recall", [0.4, 0.6, 0.9])
+def test_likelihoods_are_those_of_the_likeliest_weights(recall):
+    rng = np.random.default_rng(3)
+    kinds = [rng.normal(size=800), rng.exponential(size=800)]
+    columns = columns_of(kinds, rng.normal(size=800))
+    slips = rng.uniform(0.0, 0.1, 800)
+    belongs = expit(columns @ np.array([-0.5, 1.0, 0.7, 0.4, 0.3, 0.0]))
+    uses = (rng.random(800) < slips + (0.6 - slips) * belongs) * rng.uniform(0.5, 1.0, 800)
+
+    (found,) = likelihoods(columns, uses, slips, np.array([recall]))
+
+    def literal(weights):
+        chance = slips + (recall - slips) * expit(columns @ weights)
+        return -float(uses @ np.log(chance) + (1.0 - uses) @ np.log1p(-chance))
+
+    best = minimize(literal, np.zeros(6), method="BFGS", options={"gtol": 1e-7})
+    assert -found == pytest.approx(best.fun, rel=1e-6)
+
+
+def test_columns_are_scaled_and_one_that_says_nothing_stays_nothing():
+    rng = np.random.default_rng(2)
+    kind, usual = rng.normal(3.0, 0.01, size=(2, 50))
+
+    found = columns_of([kind, np.zeros(50)], usual)
+
+    assert found.shape == (50, 6)
+    np.testing.assert_array_equal(found[:, 0], 1.0)
+    np.testing.assert_array_equal(found[:, [2, 5]], 0.0)
+    for column in (1, 3, 4):
+        assert (found[:, column].mean(), found[:, column].std()) == pytest.approx((0.0, 1.0))
+    product = found[:, 1] * found[:, 3]
+    np.testing.assert_allclose(found[:, 4], (product - product.mean()) / product.std())
 
 
 def test_it_cannot_be_told_where_nothing_is_seen_or_given():

@@ -119,7 +119,7 @@ def told_rise(
     if len(steps) < FEWEST_STEPS:
         return None
     risen = _told_recall(steps) if recall is None else recall
-    upper = steps[_first_risen(steps, risen) :]
+    upper = steps[first_risen(steps, RISEN * risen) :]
     ((intercept, slope),), _ = fitted_curves(upper, np.array([risen]))
     if not slope > 0:
         return None
@@ -128,32 +128,36 @@ def told_rise(
 
 def _told_recall(steps: Steps) -> float:
     """Return the recall that the curve tells through those steps that are risen enough by it."""
-    recall = float(steps.hits[-TOP_STEPS:].sum() / steps.cells[-TOP_STEPS:].sum())
-    tried: list[int] = []
-    while len(tried) < ROUNDS and (first := _first_risen(steps, recall)) not in tried:
+    recall, tried = top_share(steps), list[int]()
+    while len(tried) < ROUNDS and (first := first_risen(steps, RISEN * recall)) not in tried:
         tried.append(first)
         _, likelihood = fitted_curves(steps[first:], RECALLS)
-        recall = _cautious_recall(likelihood)
+        recall = cautious_recall(RECALLS, LIKELIHOOD_SHARE * likelihood)
     return recall
 
 
-def _first_risen(steps: Steps, recall: float) -> int:
-    """Return the step from which on the curve is laid."""
+def top_share(steps: Steps) -> float:
+    """Return the share that is given in the last steps."""
+    return float(steps.hits[-TOP_STEPS:].sum() / steps.cells[-TOP_STEPS:].sum())
+
+
+def first_risen(steps: Steps, share: float) -> int:
+    """Return the last step before those in which at least a share is given."""
     from scipy.optimize import isotonic_regression
 
     shares = isotonic_regression(steps.hits / steps.cells, weights=steps.cells).x
-    before = int(np.searchsorted(shares, RISEN * recall)) - 1
+    before = int(np.searchsorted(shares, share)) - 1
     return min(max(before, 0), len(steps) - FEWEST_STEPS)
 
 
-def _cautious_recall(likelihood: FloatArray) -> float:
-    usual = -0.5 * np.square((RECALLS - USUAL_RECALL) / SPREAD)
-    weight = LIKELIHOOD_SHARE * likelihood + usual
+def cautious_recall(recalls: FloatArray, likelihood: FloatArray) -> float:
+    """Return the recall by how likely each is and how usual, a little above the mean."""
+    weight = likelihood - 0.5 * np.square((recalls - USUAL_RECALL) / SPREAD)
     weight = np.exp(weight - weight.max())
     weight /= weight.sum()
-    mean = float(weight @ RECALLS)
-    spread = float(np.sqrt(weight @ np.square(RECALLS - mean)))
-    return min(mean + CAUTION * spread, float(RECALLS[-1]))
+    mean = float(weight @ recalls)
+    spread = float(np.sqrt(weight @ np.square(recalls - mean)))
+    return min(mean + CAUTION * spread, float(recalls[-1]))
 
 
 def fitted_curves(steps: Steps, recalls: FloatArray) -> tuple[FloatArray, FloatArray]:

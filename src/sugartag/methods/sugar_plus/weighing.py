@@ -55,6 +55,8 @@ class Heard:
     honest: FloatArray
     """How probably each given tag was no habit."""
     slips: Slips
+    about: FloatArray | None = None
+    """What subjects say of it, if there are any."""
 
     def slipping(self, share: FloatArray) -> "Heard":
         """Return the same with slips told from all of this, too.
@@ -112,7 +114,9 @@ class Weights:
         found = Heard(said, sample.content, sample.given, honest, slips)
         if about is None or not self.subjects:
             return found
-        return found.plus(self.subjects * about.by_all, self.subjects * about.by_itself)
+        by_subjects = self.subjects * about.by_all
+        found = found.plus(by_subjects, self.subjects * about.by_itself)
+        return replace(found, about=by_subjects)
 
     def __str__(self) -> str:
         return (
