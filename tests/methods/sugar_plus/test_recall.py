@@ -8,9 +8,15 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from methods.sugar_plus.literal import slips_of
+from sugartag.methods.sugar_plus import recall as recall_module
 from sugartag.methods.sugar_plus.belief import learned_belief
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, Directions
-from sugartag.methods.sugar_plus.recall import columns_of, likelihoods, recall_by_odds
+from sugartag.methods.sugar_plus.recall import (
+    columns_of,
+    likelihoods,
+    recall_by_kinds,
+    recall_by_odds,
+)
 from sugartag.methods.sugar_plus.rise import told_rise
 from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_plus.weighing import Heard
@@ -61,39 +67,46 @@ def test_log_odds_tell_the_recall_and_chances_do_not(recall):
 
 
 def unlike_tags(recall):
-    """Return the same of a world in which evidence means another thing for a rare tag.
+    """Return three kinds of evidence, how usual tags are, and what is given.
 
-    Of rare tags subjects speak, of usual ones all else.
+    Evidence means another thing for a rare tag: of these the second kind speaks.
     """
     rng = np.random.default_rng(5)
-    shape = N_IMAGES, len(TAGS) + 4
-    rest, about, odds = (rng.normal(scale=scale, size=shape) for scale in (1.0, 1.0, 1.2))
+    shape = N_IMAGES, 30
+    first, second, odds = (rng.normal(scale=scale, size=shape) for scale in (1.0, 1.0, 1.2))
     rare = np.linspace(0.0, 1.0, shape[1])
     odds -= 3.0 + 2.0 * rare
-    belongs = rng.random(shape) < expit(odds + 3.0 * ((1.0 - rare) * rest + rare * about))
-    given = belongs & (rng.random(shape) < recall)
-    said = (0.1 * (rest + about)).astype(np.float32)
-    heard = Heard(said, said, given, given.astype(np.float32), slips_of(shape[1], 0.0))
-    chance = expit(odds[:, TAGS])
-    share = chance.mean(axis=0).astype(np.float32)
-    seen = np.zeros(shape, dtype=np.float32)
-    seen[:, TAGS] = chance - share
-    return replace(heard, about=(0.1 * about).astype(np.float32)), seen, sight_of(share)
+    margin = odds + 3.0 * ((1.0 - rare) * first + rare * second)
+    given = rng.random(shape) < recall * expit(margin)
+    kinds = [part.astype(np.float32) for part in (0.1 * first, 0.1 * second, 0.1 * odds)]
+    return kinds, -rare, given
 
 
 @pytest.mark.parametrize("recall", [0.45, 0.55, 0.7])
 def test_each_kind_of_evidence_has_its_own_say_about_usual_and_rare_tags(recall):
     """One sum of all evidence mixes tags of unlike chances, and tells the recall worse."""
-    heard, seen, sight = unlike_tags(recall)
+    kinds, usual, given = unlike_tags(recall)
+    known = given, given.astype(np.float32), np.zeros(30)
 
-    found = recall_by_odds(heard, seen, sight)
+    found = recall_by_kinds(sum(kinds), kinds, usual, *known)
 
-    odds = seen[:, TAGS] + sight.share
-    odds = np.log(odds / (1.0 - odds))
-    known = heard.given[:, TAGS], heard.honest[:, TAGS], heard.slips.rate[TAGS]
-    by_sum = told_rise(heard.by_all[:, TAGS] + 0.1 * odds, *known)
-    assert found == pytest.approx(recall, abs=0.015)
-    assert by_sum.recall > recall + 0.02
+    assert found == pytest.approx(recall, abs=0.03)
+    assert told_rise(sum(kinds), *known).recall > found + 0.015
+
+
+def test_recall_is_the_mean_of_what_kinds_tell_and_what_their_sum_tells(monkeypatch):
+    heard, seen, sight = world(0.6)
+    before = recall_by_odds(heard, seen, sight)
+    told = []
+
+    def by_kinds(*known, threads):
+        told.append(recall_by_kinds(*known, threads=threads))
+        return told[0] + 0.1
+
+    monkeypatch.setattr(recall_module, "recall_by_kinds", by_kinds)
+
+    assert recall_by_odds(heard, seen, sight) == pytest.approx(before + 0.05)
+    assert told[0] == pytest.approx(0.6, abs=0.03)
 
 
 @pytest.mark.parametrize("recall", [0.4, 0.6, 0.9])

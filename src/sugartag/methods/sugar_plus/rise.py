@@ -132,7 +132,8 @@ def _told_recall(steps: Steps) -> float:
     while len(tried) < ROUNDS and (first := first_risen(steps, RISEN * recall)) not in tried:
         tried.append(first)
         _, likelihood = fitted_curves(steps[first:], RECALLS)
-        recall = cautious_recall(RECALLS, LIKELIHOOD_SHARE * likelihood)
+        mean, spread = mean_recall(RECALLS, LIKELIHOOD_SHARE * likelihood)
+        recall = min(mean + CAUTION * spread, float(RECALLS[-1]))
     return recall
 
 
@@ -150,14 +151,13 @@ def first_risen(steps: Steps, share: float) -> int:
     return min(max(before, 0), len(steps) - FEWEST_STEPS)
 
 
-def cautious_recall(recalls: FloatArray, likelihood: FloatArray) -> float:
-    """Return the recall by how likely each is and how usual, a little above the mean."""
+def mean_recall(recalls: FloatArray, likelihood: FloatArray) -> tuple[float, float]:
+    """Return the mean recall by how likely each is and how usual, and the standard deviation."""
     weight = likelihood - 0.5 * np.square((recalls - USUAL_RECALL) / SPREAD)
     weight = np.exp(weight - weight.max())
     weight /= weight.sum()
     mean = float(weight @ recalls)
-    spread = float(np.sqrt(weight @ np.square(recalls - mean)))
-    return min(mean + CAUTION * spread, float(recalls[-1]))
+    return mean, float(np.sqrt(weight @ np.square(recalls - mean)))
 
 
 def fitted_curves(steps: Steps, recalls: FloatArray) -> tuple[FloatArray, FloatArray]:
