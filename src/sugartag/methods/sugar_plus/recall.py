@@ -21,12 +21,15 @@ mean of both is taken.
 """
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.methods.sugar_plus.rise import (
+    LEAST,
     ROUNDS,
+    TINY_RIDGE,
     Steps,
+    chances,
     first_risen,
     mean_recall,
     told_rise,
@@ -45,8 +48,7 @@ RECALLS = np.linspace(0.2, 0.98, 27)
 LIKELIHOOD_SHARE = 0.25
 MOST_CELLS = 1 << 16
 """Pairs of image and tag that weights are learned from, at most."""
-STEPS, CLOSE, FARTHEST = 30, 1e-4, 1.0
-LEAST, TINY_RIDGE = 1e-6, 1e-9
+NEWTON_STEPS, CLOSE, FARTHEST = 30, 1e-4, 1.0
 
 
 def recall_by_odds(
@@ -138,8 +140,8 @@ def likelihoods(
     ridge = TINY_RIDGE * len(columns) * np.eye(columns.shape[1])
     for number in np.argsort(-recalls):
         height = np.maximum(recalls[number] - slips, LEAST)
-        for _ in range(STEPS):
-            belongs, chance = _chances(columns @ weights, slips, height)
+        for _ in range(NEWTON_STEPS):
+            belongs, chance = chances(columns @ weights, slips, height)
             rise = height * belongs * (1.0 - belongs)
             spent = chance * (1.0 - chance)
             gradient = ((uses - chance) * rise / spent) @ columns
@@ -149,14 +151,6 @@ def likelihoods(
             weights = weights + step
             if np.abs(step).max() < CLOSE:
                 break
-        _, chance = _chances(columns @ weights, slips, height)
+        _, chance = chances(columns @ weights, slips, height)
         found[number] = uses @ np.log(chance) + (1.0 - uses) @ np.log1p(-chance)
     return found
-
-
-def _chances(
-    margin: FloatArray, slips: FloatArray, height: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the probability that tags belong, and that they are given."""
-    belongs = expit(margin)
-    return belongs, np.clip(slips + height * belongs, LEAST, 1.0 - LEAST)

@@ -171,7 +171,7 @@ def fitted_curves(steps: Steps, recalls: FloatArray) -> tuple[FloatArray, FloatA
     height = np.maximum(recalls[:, None] - steps.slips, LEAST)
     curve = np.tile([0.0, 1.0], (len(recalls), 1))
     for _ in range(NEWTON_STEPS):
-        belongs, chance = _chances(curve, columns, steps.slips, height)
+        belongs, chance = chances(curve @ columns, steps.slips, height)
         rise = height * belongs * (1.0 - belongs)
         spent = chance * (1.0 - chance)
         gradient = ((steps.hits - steps.cells * chance) * rise / spent) @ columns.T
@@ -183,18 +183,21 @@ def fitted_curves(steps: Steps, recalls: FloatArray) -> tuple[FloatArray, FloatA
         curve += step
         if np.abs(step).max() < CLOSE:
             break
-    _, chance = _chances(curve, columns, steps.slips, height)
+    _, chance = chances(curve @ columns, steps.slips, height)
     missed = steps.cells - steps.hits
     likelihood = np.log(chance) @ steps.hits + np.log1p(-chance) @ missed
     slope = curve[:, 1] / spread
     return np.column_stack([curve[:, 0] - slope * middle, slope]), likelihood
 
 
-def _chances(
-    curve: FloatArray, columns: FloatArray, slips: FloatArray, height: FloatArray
+def chances(
+    margin: FloatArray, slips: FloatArray, height: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the probability that tags belong, and that they are given: recalls x steps."""
-    belongs = _logistic(curve @ columns)
+    """Return the probability that tags belong, and that they are given.
+
+    ``height`` is by how much the recall is above the slips.
+    """
+    belongs = _logistic(margin)
     return belongs, np.clip(slips + height * belongs, LEAST, 1.0 - LEAST)
 
 
