@@ -16,8 +16,8 @@ on the recall, that goes to and fro until they stay.
 
 Pairs are not independent of each other, nor is this the truth: likelihoods count for a quarter.
 Where the evidence is weak, weights of so many kinds can make any bend, and now and then the recall
-comes out far too low. The curve through the sum errs, too, but hardly ever together with this: the
-mean of both is taken.
+comes out far too low. The curve through the sum errs, too, but often elsewhere: the mean of both is
+taken.
 """
 
 import numpy as np
