@@ -20,9 +20,9 @@ def drawn(rng, *, n=400, inputs=12, columns=9, rare=3.0):
     return rows.astype(np.float32), expit(rows @ weights + rng.normal(size=(n, columns)))
 
 
-def loss(weights, rows, chances):
+def loss(weights, rows, chances, known=0.0):
     """The penalised loss of one column, and its gradient."""
-    margin = rows @ weights
+    margin = known + rows @ weights
     value = np.logaddexp(0.0, margin).sum() - chances @ margin
     value += 0.5 * PENALTY * weights[:-1] @ weights[:-1]
     gradient = rows.T @ (expit(margin) - chances)
@@ -30,9 +30,9 @@ def loss(weights, rows, chances):
     return value, gradient
 
 
-def lowest(rows, chances):
+def lowest(rows, chances, known=0.0):
     start = np.zeros(rows.shape[1])
-    return optimize.minimize(loss, start, (rows, chances), jac=True, tol=1e-10).fun
+    return optimize.minimize(loss, start, (rows, chances, known), jac=True, tol=1e-10).fun
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -46,6 +46,20 @@ def test_every_column_comes_near_the_minimum_of_its_own_regression(seed):
         at_first = loss(np.zeros(len(weights)), rows.astype(float), column)[0]
         best = lowest(rows.astype(float), column)
         assert value - best < 1e-4 * (at_first - best)
+
+
+def test_weights_add_to_what_is_known_without_them():
+    rng = np.random.default_rng(8)
+    rows, chances = drawn(rng)
+    known = rng.normal(size=chances.shape, scale=2.0)
+
+    found = logistic_weights(rows, chances, PENALTY, 40, known=known)
+
+    for one, (column, weights) in enumerate(zip(chances.T, found.T, strict=True)):
+        problem = rows.astype(float), column, known[:, one]
+        at_first = loss(np.zeros(len(weights)), *problem)[0]
+        best = lowest(*problem)
+        assert loss(weights.astype(float), *problem)[0] - best < 1e-4 * (at_first - best)
 
 
 def test_steps_never_raise_a_loss_however_rare_the_thing_is():

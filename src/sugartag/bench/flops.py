@@ -13,6 +13,7 @@ from sugartag.methods.linear_probe import FittedLinearProbe
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, images_looked_at
+from sugartag.methods.sugar_plus.seeing import PENALTIES
 from sugartag.methods.sugar_plus.seeing import STEPS as SIGHT_STEPS
 from sugartag.methods.sugar_plus.sight import Sight
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
@@ -59,7 +60,7 @@ def _learning_sight(sight: Sight, n_images: int, each: float, anew: float) -> fl
     """
     looked_at = images_looked_at(n_images)
     cells = float(looked_at * sight.weights[0].size)
-    learning = (SIGHT_FOLDS - 1.0) * 2.0 * SIGHT_STEPS * 2.0 * cells
+    learning = len(PENALTIES) * (SIGHT_FOLDS - 1.0) * 2.0 * SIGHT_STEPS * 2.0 * cells
     if looked_at < n_images:
         return learning + looked_at * each
     return learning + (SIGHT_FOLDS - 1.0) * looked_at * each + anew

@@ -18,13 +18,11 @@ from sugartag.costs.work import Work
 from sugartag.linalg.symmetric import BAND
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, SUBJECT_FOLDS
-from sugartag.methods.sugar_plus.recall import PROPORTIONS
 from sugartag.methods.sugar_plus.remembered import DIRECTIONS
-from sugartag.methods.sugar_plus.seeing import STEPS, STRENGTHS
+from sugartag.methods.sugar_plus.seeing import PENALTIES, STEPS, STRENGTHS, TRIED_CELLS
 from sugartag.methods.sugar_plus.sparse_columns import ENTRIES_AT_ONCE
 from sugartag.methods.sugar_plus.subject_learning import MOST_DIRECTIONS as SUBJECT_DIRECTIONS
 from sugartag.methods.sugar_plus.subject_learning import STEPS as SUBJECT_STEPS
-from sugartag.methods.sugar_plus.weighing import TRIED_CELLS
 
 JUDGED_BYTES = 20.0
 """That going through an image and a tag is as long as writing: one loop takes all small steps."""
@@ -59,8 +57,8 @@ SUBJECT_BYTES = 12.0
 SUBJECT_STEP_BYTES = 2_200.0
 """The same of a step in which subjects are learned, for an image and a subject: an exponential, a
 logarithm, and in every fifth step eight of both."""
-DEVIANCE_BYTES = 150.0
-"""The same for how well a belief explains a cell of the sample."""
+MISFIT_BYTES = 150.0
+"""The same for how well log odds explain a cell of the sample."""
 STEP_CALLS = 2_000.0
 """Small steps that judging some images takes, however few they are."""
 
@@ -158,14 +156,15 @@ def sight_work(size: Size, shape: Shape, n: float) -> Work:
 
 
 def learning_sight_work(size: Size, shape: Shape) -> Work:
-    """Return what it takes to learn it: regressions, and a belief for every strength and after."""
+    """Return what it takes to learn it: regressions, how well they explain uses, and beliefs."""
     cells, sampled = (SIGHT_FOLDS - 1.0) * shape.L * shape.X, sampled_cells(shape)
-    tried = (len(STRENGTHS) + len(PROPORTIONS)) * min(float(TRIED_CELLS), sampled)
+    steps = len(PENALTIES) * STEPS * cells
+    tried = len(PENALTIES) * len(STRENGTHS) * min(float(TRIED_CELLS), sampled)
     return Work(
-        product32=cells * STEPS * 4.0 * shape.V + 2.0 * shape.L * size.features**2,
+        product32=steps * 4.0 * shape.V + 2.0 * shape.L * size.features**2,
         product64=10.0 * size.features**3,
-        copied=cells * STEPS * STEP_BYTES + 40.0 * shape.L * (size.features + shape.X),
-    ) + Work(copied=tried * (BELIEF_BYTES + DEVIANCE_BYTES) + 2.0 * BELIEF_BYTES * sampled)
+        copied=steps * STEP_BYTES + 40.0 * shape.L * (size.features + shape.X),
+    ) + Work(copied=tried * MISFIT_BYTES + 2.0 * BELIEF_BYTES * sampled)
 
 
 def subject_work(size: Size, shape: Shape, n: float) -> Work:

@@ -23,12 +23,19 @@ TINY = np.float64(1e-30)
 
 
 def logistic_weights(
-    rows: FloatArray, chances: FloatArray, penalty: float, steps: int, *, threads: int = 1
+    rows: FloatArray,
+    chances: FloatArray,
+    penalty: float,
+    steps: int,
+    *,
+    known: FloatArray | None = None,
+    threads: int = 1,
 ) -> FloatArray:
     """Return inputs x columns: the weights after so many steps, float32.
 
     ``rows`` are images x inputs, the last of which is 1 and bears no penalty; ``chances`` are
-    images x columns, from 0 to 1.
+    images x columns, from 0 to 1. ``known`` are log odds that are known without the inputs: what
+    weights say is added to them.
     """
     rows = np.ascontiguousarray(rows, dtype=np.float32)
     size = np.einsum("ij,ij->j", rows, rows, dtype=np.float64).astype(np.float32)
@@ -37,21 +44,38 @@ def logistic_weights(
 
     def solve(columns: slice) -> None:
         wanted = np.ascontiguousarray(chances[:, columns], dtype=np.float32)
-        found[:, columns] = _solved(rows, wanted, size[:, None], penalties[:, None], steps)
+        start, margin = _start(rows, wanted, None if known is None else known[:, columns])
+        problem = rows, wanted, size[:, None], penalties[:, None]
+        found[:, columns] = _solved(*problem, start, margin, steps)
 
     run_parts(solve, row_blocks(chances.shape[1], COLUMNS_AT_ONCE), threads)
     return found
 
 
-def _solved(
-    rows: FloatArray, wanted: FloatArray, size: FloatArray, penalty: FloatArray, steps: int
-) -> FloatArray:
-    count = wanted.shape[1]
-    weights = np.zeros((rows.shape[1], count), dtype=np.float32)
+def _start(
+    rows: FloatArray, wanted: FloatArray, known: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weights to begin with and what they say: all that is known, or else shares."""
+    weights = np.zeros((rows.shape[1], wanted.shape[1]), dtype=np.float32)
+    if known is not None:
+        return weights, known.astype(np.float32)
     share = np.clip(wanted.mean(axis=0, dtype=np.float64), LEAST_SHARE, 1.0 - LEAST_SHARE)
     weights[-1] = np.log(share) - np.log1p(-share)
-    margin, wanted = rows @ weights, read_only(wanted)
-    direction, gradient, energy = np.zeros_like(weights), np.zeros_like(weights), np.ones(count)
+    return weights, rows @ weights
+
+
+def _solved(
+    rows: FloatArray,
+    wanted: FloatArray,
+    size: FloatArray,
+    penalty: FloatArray,
+    weights: FloatArray,
+    margin: FloatArray,
+    steps: int,
+) -> FloatArray:
+    """Return weights after so many steps from those given, which say ``margin``; both change."""
+    wanted, energy = read_only(wanted), np.ones(wanted.shape[1])
+    direction, gradient = np.zeros_like(weights), np.zeros_like(weights)
     for _ in range(steps):
         chance = chances_at(margin.copy())
         before, previous = gradient, energy

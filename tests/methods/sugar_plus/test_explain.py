@@ -56,12 +56,12 @@ def explained(fitted: FittedSugarPlus, rows: Rows, collection: Collection) -> Ex
 
 
 def evidence_of(fitted: FittedSugarPlus, rows: Rows) -> np.ndarray:
-    """Return images x tags: what probabilities are made from."""
+    """Return images x tags: what probabilities are made from, all but what images look like."""
     content = fitted.ridge.judge(rows, fitted.believed)
     alike = fitted.look_alikes.judge(rows, fitted.evidence).excess
     others = fitted.interest_weight * content.interest + fitted.alike_weight * alike
-    whole = [part.said(rows) for part in (fitted.subjects, fitted.sight) if part is not None]
-    return content.excess + others + np.sum([np.zeros_like(alike), *whole], axis=0)
+    about = 0.0 if fitted.subjects is None else fitted.subjects.said(rows)
+    return content.excess + others + about
 
 
 def kind(explanations: Explanations, name: str) -> Kind:
@@ -70,8 +70,10 @@ def kind(explanations: Explanations, name: str) -> Kind:
 
 
 def assert_adds_up(found: Explanations, fitted: FittedSugarPlus, rows: Rows) -> None:
-    expected = evidence_of(fitted, rows).ravel()
+    looks = kind(found, "sight").net
+    expected = evidence_of(fitted, rows).ravel() + looks
     np.testing.assert_allclose(found.evidence, expected, atol=1e-4)
+    assert looks.any() == (fitted.sight is not None)
     for place in range(0, len(found), 97):
         added = sum(part.amount for part in found.parts(place))
         assert added == pytest.approx(expected[place], abs=1e-4)

@@ -270,6 +270,13 @@ def by_bayes_rule(belief, said, habits, given):
     return np.where(given, 1 - belief.slips.wrong * unexplained, 1 - unexplained)
 
 
+def with_looks(odds, said, fitted, rows):
+    """Return the log odds of what is said, and what the image looks like added to them."""
+    places = odds.low + odds.step * np.arange(len(odds.values))
+    found = np.interp(said, places, odds.values) + fitted.sight.said(rows)
+    return found.astype(np.float32)
+
+
 def test_scores_are_bayes_rule_of_all_evidence_and_of_the_image_alone_for_strangers(
     collection, fitted
 ):
@@ -277,10 +284,10 @@ def test_scores_are_bayes_rule_of_all_evidence_and_of_the_image_alone_for_strang
     given = rows.tags.toarray() > 0
     content = fitted.ridge.judge(rows, fitted.trusted)
     alike = fitted.look_alikes.judge(rows, fitted.evidence).excess
-    looks = content.excess + fitted.sight.said(rows)
     about, about_itself = (fitted.subjects.said(rows, strangers_only=k) for k in (False, True))
     others = fitted.alike_weight * alike + fitted.interest_weight * content.interest
-    said = looks + others + about
+    said = with_looks(fitted.sight.by_all, content.excess + others + about, fitted, rows)
+    by_itself = with_looks(fitted.sight.by_itself, content.excess + about_itself, fitted, rows)
     seen, at = np.ones(len(rows), dtype=np.float32), rows.tags.nonzero()
     stamps = np.zeros(said.shape)
     stamps[at] = fitted.manners.stamps(rows, rows.tags, content.excess[at], seen)
@@ -294,7 +301,7 @@ def test_scores_are_bayes_rule_of_all_evidence_and_of_the_image_alone_for_strang
     np.testing.assert_allclose(found[known], expected[known], atol=5e-5)
     alone = fitted.alone
     usual = fitted.manners.habits.weight @ RATES
-    expected = by_bayes_rule(alone, looks + about_itself, np.full(said.shape, usual), given)
+    expected = by_bayes_rule(alone, by_itself, np.full(said.shape, usual), given)
     np.testing.assert_allclose(by_strangers[known], expected[known], atol=5e-5)
 
 

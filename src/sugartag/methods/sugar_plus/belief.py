@@ -20,9 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray
-from sugartag.engine.base import row_blocks
-from sugartag.linalg.threads import run_parts
-from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE, cells_in_steps
+from sugartag.methods.sugar_plus.evidence_steps import cells_in_steps
 from sugartag.methods.sugar_plus.rise import told_rise
 from sugartag.methods.sugar_plus.slips import LEAST, Slips
 
@@ -124,26 +122,6 @@ def learned_belief(
     belongs += np.linspace(0.0, RISE, POINTS)
     step = (high - low) / (POINTS - 1)
     return Belief(low, step, belongs.astype(np.float32), recall, slips)
-
-
-def deviance(
-    belief: Belief,
-    evidence: FloatArray,
-    given: BoolArray,
-    honest: FloatArray,
-    *,
-    threads: int = 1,
-) -> float:
-    """Return how badly a belief explains which tags are given, habits aside; for each use."""
-
-    def of_rows(some: slice) -> float:
-        chance = np.clip(belief.chance(evidence[some], belief.slips.rate), LEAST, 1.0 - LEAST)
-        uses = np.where(given[some], honest[some], 0.0)
-        losses = uses * np.log(chance) + (1.0 - uses) * np.log1p(-chance)
-        return -float(losses.sum(dtype=np.float64))
-
-    parts = run_parts(of_rows, row_blocks(len(evidence), ROWS_AT_ONCE), threads)
-    return sum(parts) / max(int(np.count_nonzero(given)), 1)
 
 
 def belief_curve(

@@ -4,7 +4,8 @@ Evidence is a sum, so it can be taken apart exactly: what each of the image's ow
 words adds, each anchor, the image as a whole, the taste of the groups, each look-alike of the owner
 and the owner's interest. Columns are centred; all the tags and words that the image does not have
 are one part. An image that was fitted is judged as if it had not been, and what that changes is a
-part as well.
+part as well. What the image looks like as a whole adds to log odds: it is told as the evidence that
+would have changed them as much.
 """
 
 from collections.abc import Sequence
@@ -111,17 +112,17 @@ class Explainer:
             whole_kind("interest", self.interest_weight * cells.at(content.interest)),
             self._of_look_alikes(cells, catalogue),
             self._of_subjects(cells, catalogue),
-            whole_kind("sight", self._of_sight(cells)),
         )
         evidence = np.sum([kind.net for kind in kinds], axis=0)
         # Where the owner is not known, there is only content.
         alone = rows.owner[cells.row] >= len(self.ridge.owners)
         by_content, by_all = (
-            meaning(belief, evidence, cells) for belief in (self.alone, self.whole)
+            self._looked_at(evidence, cells, by_itself=by_itself) for by_itself in (True, False)
         )
-        prior, recall, slip, wrong = (
+        looks, prior, recall, slip, wrong = (
             np.where(alone, *pair) for pair in zip(by_content, by_all, strict=True)
         )
+        kinds, evidence = (*kinds, whole_kind("sight", looks)), evidence + looks
         asked = cells.where_given(rows.tags)
         habit = self.manners.stamps(rows, asked, cells.at(content.excess), seen)
         undecided = np.zeros(len(cells), dtype=np.int8)
@@ -201,9 +202,17 @@ class Explainer:
             tags=[tuple(names[tag] for tag in tags) for tags in shown],
         )
 
-    def _of_sight(self, cells: Cells) -> FloatArray:
-        """Return what the image looks like as a whole."""
-        return np.zeros(len(cells)) if self.sight is None else cells.at(self.sight.said(cells.rows))
+    def _looked_at(
+        self, evidence: FloatArray, cells: Cells, *, by_itself: bool
+    ) -> tuple[FloatArray, ...]:
+        """Return what the image looks like as a whole adds to the evidence, and what both mean."""
+        belief = self.alone if by_itself else self.whole
+        if self.sight is None:
+            return np.zeros(len(cells)), *meaning(belief, evidence, cells)
+        before = self.sight.by_itself if by_itself else self.sight.by_all
+        seen, odds = cells.at(self.sight.said(cells.rows)), before.at(evidence)
+        special = seen - self.sight.usual(self.evidence.n_tags)[cells.tag]
+        return special / before.rise(evidence), *meaning(belief, odds + seen, cells)
 
     def _of_look_alikes(self, cells: Cells, catalogue: Catalogue) -> Kind:
         """Return what the owner's other images say: one by one the strongest that have the tag."""

@@ -26,7 +26,7 @@ from sugartag.methods.sugar_plus.learning import steps
 from sugartag.methods.sugar_plus.look_alikes import LookAlikes
 from sugartag.methods.sugar_plus.manners import Manners
 from sugartag.methods.sugar_plus.ridge import Ridge
-from sugartag.methods.sugar_plus.sight import Sight
+from sugartag.methods.sugar_plus.sight import Odds, Sight
 from sugartag.methods.sugar_plus.subjects import Subjects
 from sugartag.methods.sugar_plus.through import Through
 
@@ -86,17 +86,44 @@ class FittedSugarPlus:
         belong to nobody. What somebody decided stands, but for ``strangers_only``.
         """
         found = np.empty((len(rows), self.evidence.n_tags), dtype=np.float32)
+        for images, by_itself in self._in_steps(rows, strangers_only=strangers_only):
+            with _written_to(found, images) as out:
+                stamps = self._say(rows.at(images), out, by_itself=by_itself)
+                _believe(self.alone if by_itself else self.whole, out, stamps)
+        if not strangers_only:
+            self._stand_by_decisions(rows, found)
+        return found
+
+    def odds_and_chances(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Return the log odds of each tag before it is known what was given, and after it chances.
+
+        Every use that nothing explains counts as wrong there: it does not teach what to look for.
+        """
+        odds = np.empty((len(rows), self.evidence.n_tags), dtype=np.float32)
+        chances = np.empty_like(odds)
+        for images, by_itself in self._in_steps(rows):
+            belief = self.alone if by_itself else self.whole
+            with _written_to(chances, images) as out:
+                stamps = self._say(rows.at(images), out, by_itself=by_itself)
+                odds[images] = Odds.of(belief).at(out)
+                _believe(replace(belief, slips=belief.slips.all_wrong()), out, stamps)
+        self._stand_by_decisions(rows, chances)
+        return odds, chances
+
+    def _in_steps(
+        self, rows: Rows, *, strangers_only: bool = False
+    ) -> Iterator[tuple[IntArray, bool]]:
+        """Yield images that are judged in one step, and whether each is judged by itself."""
         alone = (rows.owner >= len(self.ridge.owners)) | strangers_only
-        for judge, chosen in ((self._by_strangers, alone), (self._by_all, ~alone)):
+        for by_itself, chosen in ((True, alone), (False, ~alone)):
             images = np.flatnonzero(chosen)
             for part in steps(len(images), self.evidence.n_tags):
-                with _written_to(found, images[part]) as out:
-                    judge(rows.at(images[part]), out)
-        if not strangers_only:
-            decided = self.decided_of(rows)
-            cell = row_number_of_entries(decided), decided.indices
-            found[cell] = np.where(decided.data > 0, RIGHT, WRONG)
-        return found
+                yield images[part], by_itself
+
+    def _stand_by_decisions(self, rows: Rows, chances: FloatArray) -> None:
+        decided = self.decided_of(rows)
+        cell = row_number_of_entries(decided), decided.indices
+        chances[cell] = np.where(decided.data > 0, RIGHT, WRONG)
 
     def get_ready(self, *, engine: Engine) -> None:
         """Keep the sums of owners."""
@@ -139,28 +166,25 @@ class FittedSugarPlus:
         passed = np.concatenate([[0], np.cumsum(known)])[found.indptr]
         return sparse.csr_array((found.data[known], found.indices[known], passed), found.shape)
 
-    def _by_all(self, rows: Rows, out: FloatArray) -> None:
+    def _say(self, rows: Rows, out: FloatArray, *, by_itself: bool) -> SparseRows:
+        """Write down what is said about images; return how probably habits stamp on what is given.
+
+        ``by_itself`` leaves out what their owners' other images say.
+        """
         now = self.corrected(rows)
         through = Through(self.ridge, now, self.believed)
-        alike = self.look_alikes.judge(now, self.evidence).times(self.alike_weight)
-        at_given = through.with_others(alike, self.interest_weight, rows.tags, out)
-        self._add_looked_at(out, now)
-        stamps = self.manners.stamps(rows, rows.tags, at_given, through.seen)
-        _believe(self.whole, out, same_places(stamps, rows.tags))
-
-    def _by_strangers(self, rows: Rows, out: FloatArray) -> None:
-        now = self.corrected(rows)
-        out[:], _ = Through(self.ridge, now, self.believed).content()
-        self._add_looked_at(out, now, strangers_only=True)
-        stamps = np.full(rows.tags.nnz, self.manners.habits.usual)
-        _believe(self.alone, out, same_places(stamps, rows.tags))
-
-    def _add_looked_at(self, out: FloatArray, rows: Rows, *, strangers_only: bool = False) -> None:
-        """Add what images are about, and what they look like, to what is said about them."""
+        if by_itself:
+            out[:], _ = through.content()
+            stamps = np.full(rows.tags.nnz, self.manners.habits.usual)
+        else:
+            alike = self.look_alikes.judge(now, self.evidence).times(self.alike_weight)
+            at_given = through.with_others(alike, self.interest_weight, rows.tags, out)
+            stamps = self.manners.stamps(rows, rows.tags, at_given, through.seen)
         if self.subjects is not None:
-            self.subjects.add_to(out, rows, strangers_only=strangers_only)
+            self.subjects.add_to(out, now, strangers_only=by_itself)
         if self.sight is not None:
-            self.sight.add_to(out, rows)
+            self.sight.complete(out, now, strangers_only=by_itself)
+        return same_places(stamps, rows.tags)
 
 
 @contextmanager

@@ -46,6 +46,10 @@ class Slips:
         """Return those of some tags."""
         return Slips(self.rate[tags], self.wrong[tags])
 
+    def all_wrong(self) -> "Slips":
+        """Return the same, every such use being wrong."""
+        return Slips(self.rate, np.ones_like(self.wrong))
+
     @classmethod
     def learned(
         cls, evidence: FloatArray, given: BoolArray, honest: FloatArray, share: FloatArray

@@ -9,7 +9,7 @@ from sugartag._typing import BoolArray, FloatArray
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, row_blocks
 from sugartag.linalg.threads import run_parts
-from sugartag.methods.sugar_plus.belief import Belief, deviance, learned_belief
+from sugartag.methods.sugar_plus.belief import Belief, learned_belief
 from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE
 from sugartag.methods.sugar_plus.learning import Sample
 from sugartag.methods.sugar_plus.slips import Slips
@@ -19,8 +19,6 @@ ALIKE_SHARE = 0.5
 """Of the weight of look-alikes that is believed: owners repeat their mistakes, too."""
 MOST_WEIGHT = 8.0
 """Of any part of the evidence, beside content."""
-TRIED_CELLS = 1 << 20
-"""Images x tags that strengths are tried on, about."""
 FEWEST_USES = 100
 """Given tags of owners with several images that are enough to learn weights from."""
 
@@ -55,8 +53,6 @@ class Heard:
     honest: FloatArray
     """How probably each given tag was no habit."""
     slips: Slips
-    about: FloatArray | None = None
-    """What subjects say of it, if there are any."""
 
     def slipping(self, share: FloatArray) -> "Heard":
         """Return the same with slips told from all of this, too.
@@ -114,9 +110,7 @@ class Weights:
         found = Heard(said, sample.content, sample.given, honest, slips)
         if about is None or not self.subjects:
             return found
-        by_subjects = self.subjects * about.by_all
-        found = found.plus(by_subjects, self.subjects * about.by_itself)
-        return replace(found, about=by_subjects)
+        return found.plus(self.subjects * about.by_all, self.subjects * about.by_itself)
 
     def __str__(self) -> str:
         return (
@@ -153,24 +147,3 @@ def learned_weights(
         return nothing
     beside: list[float] = np.clip(weight[1:] / weight[0], 0.0, MOST_WEIGHT).tolist()
     return beside
-
-
-def chosen_strength(
-    strengths: Sequence[float],
-    more: FloatArray,
-    said: FloatArray,
-    given: BoolArray,
-    honest: FloatArray,
-    slips: Slips,
-    *,
-    threads: int = 1,
-) -> float:
-    """Return how much more evidence counts beside what is said, by how well both explain uses."""
-    some = slice(None, None, max(1, said.size // TRIED_CELLS))
-    more, said, given, honest = more[some], said[some], given[some], honest[some]
-    found = {}
-    for strength in strengths:
-        both = said + np.float32(strength) * more
-        belief = learned_belief(both, given, honest, slips, threads=threads)
-        found[strength] = deviance(belief, both, given, honest, threads=threads)
-    return min(found, key=lambda strength: found[strength])
