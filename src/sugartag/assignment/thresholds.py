@@ -12,8 +12,9 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
-AIM = 0.85
-"""The mean chance of being right that verdicts aim at, for 80 % and more to be right."""
+ADD_AIM, DOUBT_AIM = 0.87, 0.85
+"""The mean chance of being right that verdicts aim at, for 80 % and more to be right. Chances of
+additions are less certain: how often people leave tags out is known only so well."""
 LEAST_ADDED = 0.001
 """Additions for each given tag that there must be, or nothing is added."""
 FEWEST_USES = 5
@@ -46,10 +47,10 @@ class TagThresholds:
         ``uses`` says how many images have each tag.
         """
         rare = uses < FEWEST_USES
-        add = np.where(rare, NEVER_ADDED, _generous(*added, len(uses)))
+        add = np.where(rare, NEVER_ADDED, _generous(*added, len(uses), ADD_AIM))
         if np.count_nonzero(added[1] >= add[added[0]]) < LEAST_ADDED * len(given[0]):
             add = np.full(len(uses), NEVER_ADDED)
-        doubt = 1.0 - _generous(given[0], 1.0 - given[1], len(uses))
+        doubt = 1.0 - _generous(given[0], 1.0 - given[1], len(uses), DOUBT_AIM)
         return cls(np.round(add, DIGITS), np.round(np.where(rare, NEVER_DOUBTED, doubt), DIGITS))
 
     @classmethod
@@ -58,23 +59,23 @@ class TagThresholds:
         return cls(np.full(n_tags, add), np.full(n_tags, doubt))
 
 
-def _generous(tag: IntArray, chance: FloatArray, n_tags: int) -> FloatArray:
+def _generous(tag: IntArray, chance: FloatArray, n_tags: int, aim: float) -> FloatArray:
     """Return for each tag the lowest chance from which on the mean chance is the one aimed at."""
-    everybody = _lowest(np.zeros(len(tag), dtype=np.int64), chance, 1)[0]
-    own = _lowest(tag, chance, n_tags)
+    everybody = _lowest(np.zeros(len(tag), dtype=np.int64), chance, 1, aim)[0]
+    own = _lowest(tag, chance, n_tags, aim)
     seen = np.bincount(tag[chance >= LEAST], minlength=n_tags)
     found: FloatArray = (seen * own + POOLED * everybody) / (seen + POOLED)
     return np.clip(found, LEAST, MOST)
 
 
-def _lowest(tag: IntArray, chance: FloatArray, n_tags: int) -> FloatArray:
+def _lowest(tag: IntArray, chance: FloatArray, n_tags: int, aim: float) -> FloatArray:
     order = np.lexsort((-chance, tag))
     tag, chance = tag[order], chance[order].astype(np.float64)
     start = np.searchsorted(tag, np.arange(n_tags + 1))
     summed = np.concatenate([[0.0], np.cumsum(chance)])
     place = np.arange(len(tag)) - start[tag]
     mean = (summed[1:] - summed[start[tag]]) / (place + 1)
-    enough: BoolArray = mean >= AIM
+    enough: BoolArray = mean >= aim
     found = np.full(n_tags, MOST)
     # Chances fall within a tag, so the last one that is enough is the lowest.
     found[tag[enough]] = chance[enough]

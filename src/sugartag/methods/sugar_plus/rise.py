@@ -106,21 +106,19 @@ def told_rise(
     slips: FloatArray,
     recall: float | None = None,
     *,
-    early: float = 1.0,
     threads: int = 1,
 ) -> Rise | None:
     """Return how what is given rises with the evidence; None where that cannot be told.
 
     ``honest`` is, for each tag given, the probability that it was not given by habit; ``slips``
-    how often each tag is given by chance; ``recall`` people's recall, if it is known. Otherwise it
-    is ``early`` times as high as where the curve levels off.
+    how often each tag is given by chance; ``recall`` people's recall, if it is known.
     """
     if np.count_nonzero(given) < FEWEST_TAGS:
         return None
     steps = Steps.of(evidence, given, honest, slips, threads=threads)
     if len(steps) < FEWEST_STEPS:
         return None
-    risen = _told_recall(steps, early) if recall is None else recall
+    risen = _told_recall(steps) if recall is None else recall
     upper = steps[first_risen(steps, RISEN * risen) :]
     ((intercept, slope),), _ = fitted_curves(upper, np.array([risen]))
     if not slope > 0:
@@ -128,13 +126,13 @@ def told_rise(
     return Rise(risen, float(upper.evidence[0]), float(intercept), float(slope))
 
 
-def _told_recall(steps: Steps, early: float) -> float:
+def _told_recall(steps: Steps) -> float:
     """Return the recall that the curve tells through those steps that are risen enough by it."""
     recall, tried = top_share(steps), list[int]()
     while len(tried) < ROUNDS and (first := first_risen(steps, RISEN * recall)) not in tried:
         tried.append(first)
         _, likelihood = fitted_curves(steps[first:], RECALLS)
-        mean, spread = mean_recall(early * RECALLS, LIKELIHOOD_SHARE * likelihood)
+        mean, spread = mean_recall(RECALLS, LIKELIHOOD_SHARE * likelihood)
         recall = min(mean + CAUTION * spread, float(RECALLS[-1]))
     return recall
 

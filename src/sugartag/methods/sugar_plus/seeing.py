@@ -22,7 +22,6 @@ from sugartag.methods.sugar_plus.images import chosen_images, rows_at
 from sugartag.methods.sugar_plus.learning import sample_blocks
 from sugartag.methods.sugar_plus.looked_at import SIGHT_FOLDS, LookedAt
 from sugartag.methods.sugar_plus.ridge import Ridge
-from sugartag.methods.sugar_plus.rise import told_rise
 from sugartag.methods.sugar_plus.sight import Odds, Sight
 from sugartag.methods.sugar_plus.slips import LEAST
 from sugartag.methods.sugar_plus.sums import add_up
@@ -38,9 +37,6 @@ LEAST_GAIN = 0.001
 """The share by which uses must be explained better, or nothing is looked at."""
 TRIED_CELLS = 1 << 20
 """Images x tags that strengths are tried on, about."""
-EARLY = 1.03
-"""Log odds of some tags err more than those of others, and a curve through all of them levels off
-early: in planted worlds with much evidence it told a recall that was too low by so much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +74,13 @@ def with_sight(
     sight = sights[number].weakened(strength)
     seen = np.concatenate([sight.said(some) for some in rows])
     heard = replace(heard, by_all=odds + seen, by_itself=sight.by_itself.at(heard.by_itself) + seen)
-    recall = recall_by_odds(heard, threads=engine.threads)
+    whole = heard.whole(threads=engine.threads)
     return replace(
         fitted,
         sight=sight,
-        whole=heard.whole(recall, threads=engine.threads),
-        of_strangers=heard.alone(recall, threads=engine.threads),
+        whole=whole,
+        of_strangers=heard.alone(whole.recall, threads=engine.threads),
     )
-
-
-def recall_by_odds(heard: Heard, *, threads: int = 1) -> float | None:
-    """Return people's recall, told from the log odds of all evidence; None if it cannot be told."""
-    known = heard.by_all, heard.given, heard.honest, heard.slips.rate
-    rise = told_rise(*known, early=EARLY, threads=threads)
-    return None if rise is None else rise.recall
 
 
 def learned_sights(
