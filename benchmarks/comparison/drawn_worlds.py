@@ -95,10 +95,9 @@ what people leave out, slip and stamp on, and how much an image shows of its tag
 random for each ({missing} of the right tags are missing, up to {noise:g} wrong ones are given to
 an image at random, and what tags do not explain of its looks is {easy:g} to {hard:g} times what
 they do). Every world is fitted with all defaults and judged by its own truth. How recall and slips
-are told was chosen in worlds of the same kind that were drawn with other numbers, but for three
-things. How much higher than its mean the recall is taken, and how many times the wrong uses of the
-best told tags others may have, was set after a look at worlds 2, 8, 20 and 22 of these; and that
-the recall is the mean of two ways to tell it, after one of them had gone wrong in world 12."""
+are told was chosen in worlds of the same kind that were drawn with other numbers, but for two
+things: how much higher than its mean the recall is taken, and how many times the wrong uses of the
+best told tags others may have, was set after a look at worlds 2, 8, 20 and 22 of these."""
 NOTE = """\
 Where fewer than {fewest} tags are added their precision says nothing, and it is not counted."""
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sugartag.assignment.thresholds import (
-    AIM,
+    ADD_AIM,
+    DOUBT_AIM,
     FEWEST_USES,
     LEAST,
     LEAST_ADDED,
@@ -20,7 +21,7 @@ OFTEN = 10_000
 
 def literal(chances):
     """Try every chance as the threshold, and keep the lowest that is good enough."""
-    good = [low for low in chances if chances[chances >= low].mean() >= AIM]
+    good = [low for low in chances if chances[chances >= low].mean() >= ADD_AIM]
     return min(good, default=MOST)
 
 
@@ -52,7 +53,7 @@ def test_doubts_follow_the_same_rule_from_the_other_end():
     found = TagThresholds.learned(pairs, pairs, np.array([OFTEN]))
 
     doubted = chance[chance < found.doubt[0]]
-    assert (1 - doubted).mean() == pytest.approx(AIM, abs=0.01)
+    assert (1 - doubted).mean() == pytest.approx(DOUBT_AIM, abs=0.01)
 
 
 def test_of_rare_tags_nothing_is_said():
@@ -72,7 +73,7 @@ def test_a_tag_of_which_nothing_is_seen_keeps_to_what_all_need():
 
 
 def test_nothing_is_added_where_no_chance_is_high_enough():
-    chance = np.full(1_000, AIM - 0.01)
+    chance = np.full(1_000, ADD_AIM - 0.01)
 
     found = learned(np.arange(1_000) % 4, chance, [OFTEN] * 4)
 
