@@ -178,14 +178,14 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
         + sight_work(size, shape, sampled / shape.T)
         + subjects,
         held=held
-        # The chances, and those that one regression learns from; their features and directions.
-        + 4.0 * shape.L * (1.7 * shape.X + 4.0 * size.features + 2.0 * shape.V)
+        # Log odds and chances, and those that one regression learns from; features and directions.
+        + 4.0 * shape.L * (3.4 * shape.X + 4.0 * size.features + 2.0 * shape.V)
         + (SAMPLE_HELD + SIGHT_HELD) * sampled
         + 2.0 * shape.sums
         + solving_bytes(size, shape),
         block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
         shared=held + (room.fitted + room.trusted).whole,
-        kept=4.0 * told * shape.L * shape.X,
+        kept=8.0 * told * shape.L * shape.X,
     )
 
 
