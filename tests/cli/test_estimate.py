@@ -28,7 +28,7 @@ from sugartag.costs.updating import Update
 from sugartag.methods.registry import make_method
 from sugartag.model_folder import load_model
 
-LIMITS = {"sugar-plus": 680, "tag-vote": 480}
+LIMITS = {"sugar-plus": 760, "tag-vote": 480}
 """MiB in which a world of 20,000 images is fitted: little more than what is refused."""
 SETTINGS = {"sugar-plus": ("--set", "anchors=200"), "tag-vote": ()}
 
