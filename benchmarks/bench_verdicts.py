@@ -12,11 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from comparison.cases import WORLDS, larger_world, planted_case
+from comparison.cases import DIM, WORLDS, larger_world, planted_world
 from comparison.jobs import DIGITS, plain_values, write_json
 from comparison.verdicts import (
     FILE,
@@ -24,9 +24,12 @@ from comparison.verdicts import (
     HIDDEN_SHARE,
     INJECTED_RATE,
     LARGER,
+    TITLES,
+    USUAL,
     JudgedRound,
     summarised_runs,
 )
+from sugartag.bench.scaling import Scaling
 from sugartag.changes import Thresholds
 from sugartag.cli.choosing import chosen_names
 from sugartag.collection.synthetic import World
@@ -39,6 +42,22 @@ from sugartag.judging import CANDIDATES
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SHIPPED = "openclipart"
+
+
+def usual_world() -> World:
+    """Return the world that time is claimed for, with the truth of all that can be seen."""
+    world = Scaling().planted(100_000).world
+    return replace(world, n_concepts=world.n_tags - world.n_unseen)
+
+
+SMALL = {name: planted_world(settings) for name, settings in WORLDS.items()}
+PLANTED = (
+    SMALL
+    | {name + LARGER: larger_world(world) for name, world in SMALL.items()}
+    | {"planted-dim" + LARGER: larger_world(planted_world(DIM)), USUAL: usual_world()}
+)
+NAMES = tuple(name for name in TITLES if name == SHIPPED or name in PLANTED)
+"""In the order of the page."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +87,8 @@ def main() -> int:
 
 def made_case(name: str, scratch: Path) -> JudgedCase:
     """Return the case of this name; the shipped collection is imported into the folder."""
-    plain = name.removesuffix(LARGER)
-    if plain in WORLDS:
-        world = World(**planted_case(plain).settings)
-        world = world if plain == name else larger_world(world)
-        return JudgedCase(name, lambda seed: JudgedRound.planted(world, seed))
+    if name in PLANTED:
+        return JudgedCase(name, lambda seed: JudgedRound.planted(PLANTED[name], seed))
     collection = import_shipped(scratch)
     return JudgedCase(name, lambda seed: JudgedRound.disturbed(collection, seed))
 
@@ -124,10 +140,9 @@ def arguments(texts: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = (*WORLDS, SHIPPED, *(name + LARGER for name in WORLDS))
     parser.add_argument("--methods", default=DEFAULT_METHOD, help="names with commas between")
     parser.add_argument("--seeds", type=int, default=5, help="how many, from 0")
-    parser.add_argument("--cases", nargs="+", choices=names, default=list(names))
+    parser.add_argument("--cases", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--out", type=Path, default=RESULTS / FILE, help="the result file")
     asked = parser.parse_args(texts)
     if asked.seeds < 1:

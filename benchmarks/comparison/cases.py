@@ -63,6 +63,8 @@ WORLDS: Mapping[str, Mapping[str, float]] = {
     },
 }
 """Fixed before any method was run on them: easy in all, bad tags, bad sight."""
+DIM = dict(WORLDS["planted-hard"]) | {"visual_difficulty": 2.0, "owner_style": 0.5}
+"""The people of the hard world, and half its difficulty."""
 
 DATA_FOLDER = {"openclipart-full": "openclipart", "div400": "div400"}
 """Where the data of a case lie in the folder given with ``--data``."""
@@ -205,9 +207,14 @@ def larger_world(world: World, times: int = 10) -> World:
     return replace(world, **{name: times * getattr(world, name) for name in names})
 
 
+def planted_world(settings: Mapping[str, float]) -> World:
+    """Return a world with these people and looks, as large as all that are compared on."""
+    return World(**(asdict(_PLANTED) | dict(settings)))
+
+
 def planted_case(name: str) -> Case:
     """Return a case with a world made for each seed, whose right answer is known."""
-    world = World(**(asdict(_PLANTED) | dict(WORLDS[name])))
+    world = planted_world(WORLDS[name])
 
     def start(seed: int) -> Round:
         return TaskRound(truth_task(world.generate(seed)), author_aware=True)

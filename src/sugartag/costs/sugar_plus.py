@@ -10,6 +10,7 @@ from sugartag.costs.size import Size
 from sugartag.costs.sugar_plus_judging import (
     SAMPLE_HELD,
     block_features,
+    counting_stage,
     judging_stage,
     learning_stage,
     seeing_stage,
@@ -85,6 +86,7 @@ def fit_stages(method: SugarPlus, size: Size, rows: int, *, apart: bool = False)
         judging_stage(size, shape, room, rounds, apart=apart),
         learning_stage(size, shape, room, rounds),
         seeing_stage(size, shape, room),
+        counting_stage(size, shape, room),
     ]
     freed = FREED * choosing.held
     return [

@@ -7,6 +7,7 @@ from sugartag.costs.size import Size
 from sugartag.costs.sugar_plus_room import Grown, Room, kept_owners, kept_room, stage_with
 from sugartag.costs.sugar_plus_shape import (
     Shape,
+    counted_cells,
     held_of_rows,
     own_tags,
     sampled_cells,
@@ -35,6 +36,7 @@ from sugartag.costs.sugar_plus_work import (
 from sugartag.costs.work import Stage, Work
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus.by_owner import IMAGES_AT_ONCE
+from sugartag.methods.sugar_plus.census import ROWS_PER_BLOCK as COUNTED_ROWS
 from sugartag.methods.sugar_plus.given import OWNERS_AT_ONCE
 from sugartag.methods.sugar_plus.habits import MOST_OWNERS, ROUNDS
 from sugartag.methods.sugar_plus.learning import ROWS_PER_BLOCK
@@ -47,6 +49,8 @@ SAMPLE_HELD, BELIEF_HELD, LAST_HELD = 13.0, 32.0, 52.0
 comes on top while a belief is learned from content, and while the last and the threshold are."""
 SIGHT_HELD = 30.0
 """The same while it is tried how much sight counts."""
+COUNTED_BYTES = 30.0
+"""That putting a cell into its step of evidence is as long as writing."""
 SEEN_CALLS = 150.0
 """Small steps that an image takes whose chances sight learns from, beside what scoring takes."""
 SAMPLE_BYTES = 28.0
@@ -186,6 +190,26 @@ def seeing_stage(size: Size, shape: Shape, room: Room) -> Stage:
         block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
         shared=held + (room.fitted + room.trusted).whole,
         kept=8.0 * told * shape.L * shape.X,
+    )
+
+
+def counting_stage(size: Size, shape: Shape, room: Room) -> Stage:
+    """Count the cells of many images, before they are looked at and after."""
+    there = room.fitted + room.trusted + room.thought + room.dense + room.spare
+    cells, held = counted_cells(shape), _held_to_score(size, shape)
+    if not cells:
+        return stage_with("counting", there, held=held)
+    times, few = 2.0 if shape.L else 1.0, min(shape.step, float(COUNTED_ROWS))
+    kept, block = kept_owners(size, shape), float(COUNTED_ROWS)
+    scored = scoring_work(size, shape, cells / shape.T, few, _made_anew(size, kept))
+    return stage_with(
+        "counting",
+        there + kept_room(size, shape),
+        passes=(scored + Work(copied=COUNTED_BYTES * cells)) * times
+        + _owners_ready(size, shape, kept) * (0.0 if shape.L else 1.0),
+        held=held + SAMPLE_HELD * sampled_cells(shape),
+        block=max(through_bytes(size, shape, block), SAMPLE_BYTES * block * shape.T),
+        shared=held + (room.fitted + room.trusted).whole,
     )
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from sugartag.costs.size import OWN_TAGS, Size
 from sugartag.methods.sugar_plus import SugarPlus
+from sugartag.methods.sugar_plus.census import CELLS as COUNTED
+from sugartag.methods.sugar_plus.census import ROWS_PER_BLOCK as COUNTED_ROWS
 from sugartag.methods.sugar_plus.evidence import MAX_WORDS, SAMPLE
 from sugartag.methods.sugar_plus.learning import CELLS, CELLS_AT_ONCE, ROWS_PER_BLOCK
 from sugartag.methods.sugar_plus.looked_at import MOST_DIRECTIONS, images_looked_at, tags_looked_at
@@ -143,6 +145,12 @@ def held_of_rows(size: Size, shape: Shape) -> float:
 def sampled_cells(shape: Shape) -> float:
     """Images x tags that beliefs are learned from."""
     return min(max(float(CELLS), ROWS_PER_BLOCK * shape.T), shape.n * shape.T)
+
+
+def counted_cells(shape: Shape) -> float:
+    """Images x tags that people's recall is told from, where they are more than those."""
+    cells = min(max(float(COUNTED), COUNTED_ROWS * shape.T), shape.n * shape.T)
+    return cells if cells > sampled_cells(shape) else 0.0
 
 
 def words_each(size: Size, shape: Shape) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.methods.sugar_plus.evidence_steps import cells_in_steps
-from sugartag.methods.sugar_plus.rise import told_rise
+from sugartag.methods.sugar_plus.rise import Rise, told_rise
 from sugartag.methods.sugar_plus.slips import LEAST, Slips
 
 BINS = 200
@@ -98,20 +98,22 @@ def learned_belief(
     slips: Slips,
     recall: float | None = None,
     *,
+    rise: Rise | None = None,
     threads: int = 1,
 ) -> Belief:
     """Learn what evidence means from images whose given tags are known.
 
     ``honest`` is, for each tag given, the probability that it was not given by habit; ``recall``
-    people's recall, if it is known.
+    people's recall, if it is known, and ``rise`` the whole curve, if that is.
     """
-    rise = told_rise(evidence, given, honest, slips.rate, recall, threads=threads)
+    if rise is None:
+        rise = told_rise(evidence, given, honest, slips.rate, recall, threads=threads)
     if recall is None:
         recall = UNTOLD_RECALL if rise is None else rise.recall
     slips = replace(slips, rate=np.minimum(slips.rate, np.float32(0.5 * recall)))
     points, level = belief_curve(evidence, given, honest, slips.rate, recall, threads=threads)
-    low = min(EVIDENCES[0], float(points[0]))
-    high = max(EVIDENCES[1], float(points[-1]))
+    low = min(EVIDENCES[0], float(evidence.min(initial=0.0)))
+    high = max(EVIDENCES[1], float(evidence.max(initial=0.0)))
     places = np.linspace(low, high, POINTS)
     belongs = np.interp(places, points, level)
     if rise is not None:

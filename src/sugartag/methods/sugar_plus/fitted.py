@@ -65,6 +65,11 @@ class FittedSugarPlus:
         return self.ridge.evidence
 
     @property
+    def n_owners(self) -> int:
+        """How many owners are known."""
+        return len(self.ridge.owners)
+
+    @property
     def alone(self) -> Belief:
         """Of what is known of an image itself."""
         return self.manners.alone if self.of_strangers is None else self.of_strangers
@@ -94,6 +99,12 @@ class FittedSugarPlus:
             self._stand_by_decisions(rows, found)
         return found
 
+    def said(self, rows: Rows) -> FloatArray:
+        """Return what all evidence says about images whose owners are known."""
+        found = np.empty((len(rows), self.evidence.n_tags), dtype=np.float32)
+        self._say(rows, found, by_itself=False)
+        return found
+
     def odds_and_chances(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Return the log odds of each tag before it is known what was given, and after it chances.
 
@@ -114,7 +125,7 @@ class FittedSugarPlus:
         self, rows: Rows, *, strangers_only: bool = False
     ) -> Iterator[tuple[IntArray, bool]]:
         """Yield images that are judged in one step, and whether each is judged by itself."""
-        alone = (rows.owner >= len(self.ridge.owners)) | strangers_only
+        alone = (rows.owner >= self.n_owners) | strangers_only
         for by_itself, chosen in ((True, alone), (False, ~alone)):
             images = np.flatnonzero(chosen)
             for part in steps(len(images), self.evidence.n_tags):

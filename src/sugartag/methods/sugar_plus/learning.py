@@ -53,9 +53,14 @@ class GivenTags:
         run_parts(fill, row_blocks(len(found), ENTRIES_AT_ONCE), threads)
         return same_places(found, self.tags)
 
+    @property
+    def honest_rows(self) -> SparseRows:
+        """Images x tags: how probably a given tag was no habit."""
+        return same_places(self.honest, self.tags)
+
     def honest_in(self, blocks: tuple[Block, ...]) -> FloatArray:
-        """Return images x tags of some blocks: how probably a given tag was no habit."""
-        honest = same_places(self.honest, self.tags)
+        """Return the same of some blocks, all tags of each image."""
+        honest = self.honest_rows
         return np.concatenate([honest[block.start : block.stop].toarray() for block in blocks])
 
 

@@ -18,6 +18,7 @@ from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine
 from sugartag.engine.heap import give_back_freed_memory
 from sugartag.methods.settings import require, require_not_negative, require_positive
+from sugartag.methods.sugar_plus.census import Census
 from sugartag.methods.sugar_plus.choice import Choice, Fixed, choose
 from sugartag.methods.sugar_plus.decisions import nothing_decided
 from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
@@ -41,7 +42,7 @@ from sugartag.methods.sugar_plus.seeing import score_images, with_sight
 from sugartag.methods.sugar_plus.subject_learning import learned_subjects
 from sugartag.methods.sugar_plus.subjects import Subjects
 from sugartag.methods.sugar_plus.sums import Sums, add_up
-from sugartag.methods.sugar_plus.weighing import About, Heard, Weights
+from sugartag.methods.sugar_plus.weighing import About, Weights
 
 logger = logging.getLogger(__name__)
 
@@ -120,13 +121,14 @@ class SugarPlus:
         weights = Weights.learned(known.sample, honest, about, **wanted, threads=threads)
         heard = weights.heard(known.sample, about, honest, known.manners.alone.slips)
         heard = heard.slipping(known.ridge.share)
-        found = known.weighed(weights, subjects, heard, threads=threads)
-        clock.tell("%s", weights)
+        census = Census.of(collection, known.given)
+        found = census.told(known.weighed(weights, subjects), heard, engine=engine)
+        clock.tell("%s; recall %.2f", weights, found.whole.recall)
         if self.sight and looked_at is not None:
-            found = with_sight(found, collection, looked_at, heard, engine=engine)
+            found = with_sight(found, collection, looked_at, heard, census, engine=engine)
         scores = list(engine.map(score_images, blocks, collection, found))
         found = replace(found, threshold=best_threshold(np.concatenate(scores)))
-        clock.tell("floor %.2f", found.floor)
+        clock.tell("recall %.2f, floor %.2f", found.whole.recall, found.floor)
         return found
 
     def _regressed(
@@ -227,10 +229,8 @@ class Regressed:
     manners: Manners
     given: GivenTags
 
-    def weighed(
-        self, weights: Weights, subjects: Subjects | None, heard: Heard, *, threads: int = 1
-    ) -> FittedSugarPlus:
-        """Return the model that all evidence together makes."""
+    def weighed(self, weights: Weights, subjects: Subjects | None) -> FittedSugarPlus:
+        """Return the model that all evidence makes; what all of it means is not yet told."""
         found = FittedSugarPlus(
             self.ridge,
             self.trusted,
@@ -238,15 +238,14 @@ class Regressed:
             weights.alike,
             weights.interest,
             self.manners,
-            heard.whole(threads=threads),
+            self.manners.alone,
             self.choice,
             0.0,
             nothing_decided(self.trusted.shape),
         )
         if subjects is None or not weights.subjects:
             return found
-        subjects = replace(subjects, strength=weights.subjects)
-        return replace(found, subjects=subjects, of_strangers=heard.alone(threads=threads))
+        return replace(found, subjects=replace(subjects, strength=weights.subjects))
 
 
 class _Clock:

@@ -11,7 +11,8 @@ s being slips: whether it has begun to bend at the top says how far from the rec
 need only hold where a tag is as probable as not, more or less; below, evidence of many kinds is
 mixed. So it is laid through the steps in which at least a third of the recall is given and the
 one before them, where it comes from; as they depend on the recall, that goes to and fro until they
-stay.
+stay. Where so many images are counted that fewer steps are enough to tell the recall, the higher
+ones alone do: the less the curve must hold for, the better it does.
 
 The recall is the mean of those that are tried, weighed by how well they explain the shares and how
 usual they are, and half a standard deviation more: the higher it is, the less is added, and to add
@@ -33,9 +34,11 @@ FEWEST_STEPS = 6
 """That the curve is laid through."""
 RISEN = 0.33
 """The share of the recall that is given in all of them but the first."""
+HIGHER, TOLD_WELL = (0.5, 0.7), 0.015
+"""Shares that are enough where the recall is told from there to within such a deviation."""
 TOP_STEPS = 3
 """What is given in so many is the first guess of the recall."""
-RECALLS = np.arange(0.2, 0.98, 0.01)
+RECALLS = np.arange(0.2, 0.98, 0.0025)
 """The recalls that are tried."""
 USUAL_RECALL, SPREAD = 0.6, 0.1
 """What people's recall usually is, give or take."""
@@ -93,10 +96,19 @@ class Steps:
         threads: int = 1,
     ) -> "Steps":
         """Put all cells into steps with equally many given tags."""
-        edges = np.unique(np.quantile(evidence[given], np.arange(1, STEPS) / STEPS))
-        found = cells_in_steps(edges, evidence, given, honest, slips, threads=threads)
-        cells, hits, slipped, said = found[:, found[0] > 0]
-        return cls(cells, hits, slipped / cells, said / cells)
+        edges = step_edges(evidence, given)
+        return cls.counted(cells_in_steps(edges, evidence, given, honest, slips, threads=threads))
+
+    @classmethod
+    def counted(cls, counts: FloatArray) -> "Steps":
+        """Return those of which cells, hits, their slips and their evidence were added up."""
+        cells, hits, slips, evidence = counts[:, counts[0] > 0]
+        return cls(cells, hits, slips / cells, evidence / cells)
+
+
+def step_edges(evidence: FloatArray, given: BoolArray) -> FloatArray:
+    """Return where steps with equally many given tags end, but for the last."""
+    return np.unique(np.quantile(evidence[given], np.arange(1, STEPS) / STEPS))
 
 
 def told_rise(
@@ -115,7 +127,11 @@ def told_rise(
     """
     if np.count_nonzero(given) < FEWEST_TAGS:
         return None
-    steps = Steps.of(evidence, given, honest, slips, threads=threads)
+    return rise_through(Steps.of(evidence, given, honest, slips, threads=threads), recall)
+
+
+def rise_through(steps: Steps, recall: float | None = None) -> Rise | None:
+    """Return the rise that all steps tell; None where it cannot be told."""
     if len(steps) < FEWEST_STEPS:
         return None
     risen = _told_recall(steps) if recall is None else recall
@@ -127,14 +143,27 @@ def told_rise(
 
 
 def _told_recall(steps: Steps) -> float:
-    """Return the recall that the curve tells through those steps that are risen enough by it."""
-    recall, tried = top_share(steps), list[int]()
-    while len(tried) < ROUNDS and (first := first_risen(steps, RISEN * recall)) not in tried:
+    """Return people's recall: as the highest steps say that tell it well, or all that are risen."""
+    recall, _ = recall_above(steps, RISEN)
+    for share in HIGHER:
+        higher, spread = recall_above(steps, share)
+        if spread < TOLD_WELL:
+            recall = higher
+    return recall
+
+
+def recall_above(steps: Steps, share: float) -> tuple[float, float]:
+    """Return the recall told by those steps in which such a share of it is given, and its spread.
+
+    That goes to and fro until the steps stay.
+    """
+    recall, spread, tried = top_share(steps), np.inf, list[int]()
+    while len(tried) < ROUNDS and (first := first_risen(steps, share * recall)) not in tried:
         tried.append(first)
         _, likelihood = fitted_curves(steps[first:], RECALLS)
         mean, spread = mean_recall(RECALLS, LIKELIHOOD_SHARE * likelihood)
         recall = min(mean + CAUTION * spread, float(RECALLS[-1]))
-    return recall
+    return recall, spread
 
 
 def top_share(steps: Steps) -> float:

@@ -17,6 +17,7 @@ from sugartag._typing import FloatArray, IntArray
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.logistic import logistic_weights
+from sugartag.methods.sugar_plus.census import Census
 from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
 from sugartag.methods.sugar_plus.images import chosen_images, rows_at
 from sugartag.methods.sugar_plus.learning import sample_blocks
@@ -54,6 +55,7 @@ def with_sight(
     collection: Collection,
     looked_at: LookedAt,
     heard: Heard,
+    census: Census,
     *,
     engine: Engine,
 ) -> FittedSugarPlus:
@@ -74,13 +76,7 @@ def with_sight(
     sight = sights[number].weakened(strength)
     seen = np.concatenate([sight.said(some) for some in rows])
     heard = replace(heard, by_all=odds + seen, by_itself=sight.by_itself.at(heard.by_itself) + seen)
-    whole = heard.whole(threads=engine.threads)
-    return replace(
-        fitted,
-        sight=sight,
-        whole=whole,
-        of_strangers=heard.alone(whole.recall, threads=engine.threads),
-    )
+    return census.told(replace(fitted, sight=sight), heard, engine=engine)
 
 
 def learned_sights(

@@ -12,6 +12,7 @@ from sugartag.linalg.threads import run_parts
 from sugartag.methods.sugar_plus.belief import Belief, learned_belief
 from sugartag.methods.sugar_plus.evidence_steps import ROWS_AT_ONCE
 from sugartag.methods.sugar_plus.learning import Sample
+from sugartag.methods.sugar_plus.rise import Rise
 from sugartag.methods.sugar_plus.slips import Slips
 from sugartag.methods.sugar_plus.subjects import Subjects
 
@@ -66,10 +67,10 @@ class Heard:
         """Return the same with more said."""
         return replace(self, by_all=self.by_all + to_all, by_itself=self.by_itself + to_itself)
 
-    def whole(self, recall: float | None = None, *, threads: int = 1) -> Belief:
-        """Learn what all of it means; ``recall`` is people's, if it is known."""
-        known = self.given, self.honest, self.slips, recall
-        return learned_belief(self.by_all, *known, threads=threads)
+    def whole(self, rise: Rise | None = None, *, threads: int = 1) -> Belief:
+        """Learn what all of it means; ``rise`` is told from more images, if there are more."""
+        known = self.given, self.honest, self.slips
+        return learned_belief(self.by_all, *known, rise=rise, threads=threads)
 
     def alone(self, recall: float | None = None, *, threads: int = 1) -> Belief:
         """Learn what that means which is known of the image itself."""
