@@ -113,6 +113,21 @@ def test_more_evidence_is_always_more_belief():
         assert np.all(np.diff(found[::100]) > 0)
 
 
+def test_the_surest_tags_of_all_are_told_apart():
+    """Log odds do not end where those of most tags do."""
+    rng = np.random.default_rng(2)
+    odds = rng.normal(-4.5, 1.7, (12_000, 30)).astype(np.float32)
+    belongs = rng.random(odds.shape) < 1.0 / (1.0 + np.exp(-odds))
+    given = belongs & (rng.random(odds.shape) < RECALL)
+
+    belief = learned_from_tags(odds, given, given.mean(axis=0))
+
+    surest = np.sort(odds[given])[-100::10]
+    assert np.all(np.diff(belief.prior(surest)) > 1e-4)
+    least = np.sort(odds, axis=None)[:20:5]
+    assert np.all(np.diff(belief.prior(least)) > 0)
+
+
 def test_a_tag_that_is_slipped_more_often_is_believed_less_when_given():
     belief = some_belief()
     evidence = np.full(3, 0.4, dtype=np.float32)

@@ -7,13 +7,17 @@ from scipy.optimize import isotonic_regression, minimize
 from sugartag.methods.sugar_plus.rise import (
     CAUTION,
     FEWEST_TAGS,
+    HIGHER,
     LIKELIHOOD_SHARE,
     RECALLS,
     RISEN,
     SPREAD,
+    TOLD_WELL,
     USUAL_RECALL,
     Steps,
     fitted_curves,
+    recall_above,
+    rise_through,
     told_rise,
 )
 
@@ -138,6 +142,33 @@ def test_the_curve_begins_just_before_a_third_of_the_recall_is_given():
     shares = isotonic_regression(steps.hits / steps.cells, weights=steps.cells).x
     first = int(np.argmin(np.abs(steps.evidence - found.start)))
     assert shares[first + 1] >= RISEN * found.recall > shares[first]
+
+
+def crooked(n_images, recall=0.6, seed=0):
+    """Return steps whose share rises fast at first and then slowly, as no one curve does."""
+    rng = np.random.default_rng(seed)
+    evidence = rng.exponential(1.5, (n_images, 30)) - 3.0
+    margin = np.where(evidence < 0.0, 2.0 * evidence, 0.8 * evidence)
+    given = (rng.random(evidence.shape) < logistic(margin)) & (rng.random(evidence.shape) < recall)
+    return Steps.of(evidence, given, trusting(given), NO_SLIPS)
+
+
+def test_of_many_images_the_highest_steps_tell_the_recall():
+    """A curve need not hold where it is not needed, once it can be told without."""
+    steps = crooked(100_000)
+
+    (low, _), (high, spread) = (recall_above(steps, share) for share in (RISEN, HIGHER[-1]))
+
+    assert spread < TOLD_WELL
+    assert rise_through(steps).recall == high
+    assert abs(high - 0.6) < abs(low - 0.6) - 0.005
+
+
+def test_of_fewer_images_all_that_are_risen_do():
+    steps = crooked(2_000)
+
+    assert all(recall_above(steps, share)[1] > TOLD_WELL for share in HIGHER)
+    assert rise_through(steps).recall == recall_above(steps, RISEN)[0]
 
 
 def test_where_little_can_be_told_recall_is_near_the_usual_one():
