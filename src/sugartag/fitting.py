@@ -174,7 +174,8 @@ def learn_thresholds(
         )
         for k in range(2)
     )
-    return TagThresholds.learned(added, given, tag_counts(collection))
+    cautious = fitted.cautious(added[1]) if isinstance(fitted, FittedSugarPlus) else None
+    return TagThresholds.learned(added, given, tag_counts(collection), cautious)
 
 
 def tell_chances(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sugartag.assignment.thresholds import (
-    ADD_AIM,
-    DOUBT_AIM,
+    AIM,
+    CAUTIOUS_AIM,
     FEWEST_USES,
     LEAST,
     LEAST_ADDED,
@@ -21,7 +21,7 @@ OFTEN = 10_000
 
 def literal(chances):
     """Try every chance as the threshold, and keep the lowest that is good enough."""
-    good = [low for low in chances if chances[chances >= low].mean() >= ADD_AIM]
+    good = [low for low in chances if chances[chances >= low].mean() >= AIM]
     return min(good, default=MOST)
 
 
@@ -53,7 +53,7 @@ def test_doubts_follow_the_same_rule_from_the_other_end():
     found = TagThresholds.learned(pairs, pairs, np.array([OFTEN]))
 
     doubted = chance[chance < found.doubt[0]]
-    assert (1 - doubted).mean() == pytest.approx(DOUBT_AIM, abs=0.01)
+    assert (1 - doubted).mean() == pytest.approx(AIM, abs=0.01)
 
 
 def test_of_rare_tags_nothing_is_said():
@@ -73,7 +73,7 @@ def test_a_tag_of_which_nothing_is_seen_keeps_to_what_all_need():
 
 
 def test_nothing_is_added_where_no_chance_is_high_enough():
-    chance = np.full(1_000, ADD_AIM - 0.01)
+    chance = np.full(1_000, AIM - 0.01)
 
     found = learned(np.arange(1_000) % 4, chance, [OFTEN] * 4)
 
@@ -96,3 +96,18 @@ def test_thresholds_can_be_the_same_for_all_tags():
 
     assert found.add.tolist() == [0.3] * 4
     assert found.doubt.tolist() == [0.2] * 4
+
+
+def test_where_chances_are_told_cautiously_those_have_the_mean_aimed_at():
+    rng = np.random.default_rng(3)
+    chance = rng.beta(4.0, 2.0, 5_000)
+    tag, cautious = np.zeros(len(chance), dtype=np.int64), chance**1.5
+
+    plain, found = (
+        TagThresholds.learned((tag, chance), (tag, chance), np.array([OFTEN]), worth).add[0]
+        for worth in (None, cautious)
+    )
+
+    assert cautious[chance >= found].mean() == pytest.approx(CAUTIOUS_AIM, abs=1e-3)
+    assert chance[chance >= plain].mean() == pytest.approx(AIM, abs=1e-3)
+    assert found > plain

@@ -12,9 +12,9 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
-ADD_AIM, DOUBT_AIM = 0.87, 0.85
-"""The mean chance of being right that verdicts aim at, for 80 % and more to be right. Chances of
-additions are less certain: how often people leave tags out is known only so well."""
+AIM, CAUTIOUS_AIM = 0.85, 0.83
+"""The mean chance of being right that verdicts aim at, for 80 % and more to be right; of chances
+that are told cautiously less is enough."""
 LEAST_ADDED = 0.001
 """Additions for each given tag that there must be, or nothing is added."""
 FEWEST_USES = 5
@@ -41,16 +41,22 @@ class TagThresholds:
         added: tuple[IntArray, FloatArray],
         given: tuple[IntArray, FloatArray],
         uses: IntArray,
+        cautious: FloatArray | None = None,
     ) -> "TagThresholds":
         """Learn from tags and chances: of what could be added, and of what was given.
 
-        ``uses`` says how many images have each tag.
+        ``uses`` says how many images have each tag; ``cautious`` what the chances of additions
+        are at least, where that is known: these have the mean that is aimed at then.
         """
         rare = uses < FEWEST_USES
-        add = np.where(rare, NEVER_ADDED, _generous(*added, len(uses), ADD_AIM))
+        aim = added[1], AIM
+        if cautious is not None:
+            aim = cautious, CAUTIOUS_AIM
+        add = np.where(rare, NEVER_ADDED, _generous(*added, len(uses), *aim))
         if np.count_nonzero(added[1] >= add[added[0]]) < LEAST_ADDED * len(given[0]):
             add = np.full(len(uses), NEVER_ADDED)
-        doubt = 1.0 - _generous(given[0], 1.0 - given[1], len(uses), DOUBT_AIM)
+        wrong = 1.0 - given[1]
+        doubt = 1.0 - _generous(given[0], wrong, len(uses), wrong, AIM)
         return cls(np.round(add, DIGITS), np.round(np.where(rare, NEVER_DOUBTED, doubt), DIGITS))
 
     @classmethod
@@ -59,20 +65,27 @@ class TagThresholds:
         return cls(np.full(n_tags, add), np.full(n_tags, doubt))
 
 
-def _generous(tag: IntArray, chance: FloatArray, n_tags: int, aim: float) -> FloatArray:
-    """Return for each tag the lowest chance from which on the mean chance is the one aimed at."""
-    everybody = _lowest(np.zeros(len(tag), dtype=np.int64), chance, 1, aim)[0]
-    own = _lowest(tag, chance, n_tags, aim)
+def _generous(
+    tag: IntArray, chance: FloatArray, n_tags: int, worth: FloatArray, aim: float
+) -> FloatArray:
+    """Return for each tag the lowest chance from which on the mean worth is the one aimed at.
+
+    The worth of a verdict rises with its chance.
+    """
+    everybody = _lowest(np.zeros(len(tag), dtype=np.int64), chance, 1, worth, aim)[0]
+    own = _lowest(tag, chance, n_tags, worth, aim)
     seen = np.bincount(tag[chance >= LEAST], minlength=n_tags)
     found: FloatArray = (seen * own + POOLED * everybody) / (seen + POOLED)
     return np.clip(found, LEAST, MOST)
 
 
-def _lowest(tag: IntArray, chance: FloatArray, n_tags: int, aim: float) -> FloatArray:
+def _lowest(
+    tag: IntArray, chance: FloatArray, n_tags: int, worth: FloatArray, aim: float
+) -> FloatArray:
     order = np.lexsort((-chance, tag))
-    tag, chance = tag[order], chance[order].astype(np.float64)
+    tag, chance, worth = tag[order], chance[order], worth[order].astype(np.float64)
     start = np.searchsorted(tag, np.arange(n_tags + 1))
-    summed = np.concatenate([[0.0], np.cumsum(chance)])
+    summed = np.concatenate([[0.0], np.cumsum(worth)])
     place = np.arange(len(tag)) - start[tag]
     mean = (summed[1:] - summed[start[tag]]) / (place + 1)
     enough: BoolArray = mean >= aim

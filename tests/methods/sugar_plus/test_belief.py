@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import logit
@@ -10,6 +12,7 @@ from sugartag.methods.sugar_plus.belief import (
     belief_curve,
     learned_belief,
 )
+from sugartag.methods.sugar_plus.rise import CAUTION
 from sugartag.methods.sugar_plus.slips import LEAST, Slips
 
 RECALL, SLIP = 0.6, np.float32(0.02)
@@ -85,6 +88,20 @@ def test_belief_is_bayes_rule_for_people_who_forget_and_slip_and_have_habits(sli
     np.testing.assert_allclose(belief.not_given(evidence, slips), not_given, rtol=1e-4)
     chance = b * RECALL + (1 - b) * slip
     np.testing.assert_allclose(belief.chance(evidence, slips), chance, rtol=1e-4)
+
+
+def test_if_people_forget_less_what_is_not_given_belongs_less():
+    """The share given is what it is: with a higher recall fewer tags belong."""
+    belief = replace(some_belief(), spread=0.1)
+    evidence = np.linspace(-0.4, 1.9, 30, dtype=np.float32)
+    none = np.zeros(30, dtype=np.float32)
+    given = belief.chance(evidence, none).astype(float)
+
+    found = belief.if_recall_is_higher(belief.not_given(evidence, none).astype(float))
+
+    higher = RECALL + (1 - CAUTION) * 0.1
+    belongs = given / higher
+    np.testing.assert_allclose(found, belongs * (1 - higher) / (1 - given), rtol=1e-4)
 
 
 def learned_from(people, share=None):

@@ -21,7 +21,7 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.methods.sugar_plus.evidence_steps import cells_in_steps
-from sugartag.methods.sugar_plus.rise import Rise, told_rise
+from sugartag.methods.sugar_plus.rise import CAUTION, SPREAD, Rise, told_rise
 from sugartag.methods.sugar_plus.slips import LEAST, Slips
 
 BINS = 200
@@ -32,7 +32,7 @@ EVIDENCES = (-0.5, 2.0)
 """Between these it is, at least: a tag's share among all images is from 0 to 1."""
 UNTOLD_RECALL = 0.7
 """What the recall is taken for where it cannot be told."""
-SUREST_BELIEF = 0.99
+SUREST_BELIEF, MOST_RECALL = 0.99, 0.99
 RISE = 1e-5
 """What the evidence adds, from end to end, where the learned function is level."""
 
@@ -48,6 +48,8 @@ class Belief:
     """The probability that a tag belongs, by the evidence alone; float32."""
     recall: float
     slips: Slips
+    spread: float = 0.0
+    """Standard deviation with which the recall is told."""
 
     def prior(self, evidence: FloatArray) -> FloatArray:
         """Return the probability that tags belong as far as the evidence says."""
@@ -82,6 +84,18 @@ class Belief:
         prior /= against
         return prior
 
+    def if_recall_is_higher(self, chance: FloatArray) -> FloatArray:
+        """Return chances of tags not given if the recall is a standard deviation above its mean.
+
+        As many are given, so fewer belong, and of those that do fewer are left out. Slips aside.
+        """
+        higher = min(self.recall + (1.0 - CAUTION) * self.spread, MOST_RECALL)
+        odds = chance / (1.0 - chance)
+        belongs = odds / (odds + 1.0 - self.recall) * (self.recall / higher)
+        left_out = belongs * (1.0 - higher)
+        found: FloatArray = left_out / (left_out + 1.0 - belongs)
+        return found
+
     def given(self, evidence: FloatArray, slips: Slips, habit: FloatArray) -> FloatArray:
         """Return the probability that tags belong that were given, perhaps by habit."""
         prior, recall = self.prior(evidence), np.float32(self.recall)
@@ -108,6 +122,7 @@ def learned_belief(
     """
     if rise is None:
         rise = told_rise(evidence, given, honest, slips.rate, recall, threads=threads)
+    spread = SPREAD if rise is None else rise.spread
     if recall is None:
         recall = UNTOLD_RECALL if rise is None else rise.recall
     slips = replace(slips, rate=np.minimum(slips.rate, np.float32(0.5 * recall)))
@@ -123,7 +138,7 @@ def learned_belief(
     np.clip(belongs, LEAST, SUREST_BELIEF, out=belongs)
     belongs += np.linspace(0.0, RISE, POINTS)
     step = (high - low) / (POINTS - 1)
-    return Belief(low, step, belongs.astype(np.float32), recall, slips)
+    return Belief(low, step, belongs.astype(np.float32), recall, slips, spread)
 
 
 def belief_curve(

@@ -99,6 +99,10 @@ class FittedSugarPlus:
             self._stand_by_decisions(rows, found)
         return found
 
+    def cautious(self, chances: FloatArray) -> FloatArray:
+        """Return what chances of tags not given are if people forget less than they seem to."""
+        return self.whole.if_recall_is_higher(chances.astype(np.float64))
+
     def said(self, rows: Rows) -> FloatArray:
         """Return what all evidence says about images whose owners are known."""
         found = np.empty((len(rows), self.evidence.n_tags), dtype=np.float32)

@@ -61,6 +61,8 @@ class Rise:
     """The evidence from which on the curve holds."""
     intercept: float
     slope: float
+    spread: float
+    """Standard deviation of the recall, as it is told."""
 
     def at(self, evidence: FloatArray) -> FloatArray:
         """Return the probability that tags belong."""
@@ -134,26 +136,29 @@ def rise_through(steps: Steps, recall: float | None = None) -> Rise | None:
     """Return the rise that all steps tell; None where it cannot be told."""
     if len(steps) < FEWEST_STEPS:
         return None
-    risen = _told_recall(steps) if recall is None else recall
+    risen, spread = _told_recall(steps) if recall is None else (recall, 0.0)
     upper = steps[first_risen(steps, RISEN * risen) :]
     ((intercept, slope),), _ = fitted_curves(upper, np.array([risen]))
     if not slope > 0:
         return None
-    return Rise(risen, float(upper.evidence[0]), float(intercept), float(slope))
+    return Rise(risen, float(upper.evidence[0]), float(intercept), float(slope), spread)
 
 
-def _told_recall(steps: Steps) -> float:
-    """Return people's recall: as the highest steps say that tell it well, or all that are risen."""
-    recall, _ = recall_above(steps, RISEN)
+def _told_recall(steps: Steps) -> tuple[float, float]:
+    """Return people's recall and its spread, as the highest steps say that tell it well.
+
+    Where none do, all that are risen tell it.
+    """
+    told = recall_above(steps, RISEN)
     for share in HIGHER:
-        higher, spread = recall_above(steps, share)
-        if spread < TOLD_WELL:
-            recall = higher
-    return recall
+        higher = recall_above(steps, share)
+        if higher[1] < TOLD_WELL:
+            told = higher
+    return told
 
 
 def recall_above(steps: Steps, share: float) -> tuple[float, float]:
-    """Return the recall told by those steps in which such a share of it is given, and its spread.
+    """Return the recall that those steps tell in which such a share of it is given, and its spread.
 
     That goes to and fro until the steps stay.
     """
