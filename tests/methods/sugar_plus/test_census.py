@@ -84,3 +84,13 @@ def test_where_no_more_images_are_counted_than_kept_those_kept_tell_it(collectio
     for counted, _, after, heard in watched:
         assert counted.blocks == ()
         assert after.whole.recall == heard.whole().recall
+
+
+def test_where_few_owners_are_known_those_kept_tell_it(few_are_kept, watched):
+    nobody = World(n_images=2_000, n_tags=120, n_owners=200, n_groups=30, ownerless_share=0.9)
+
+    fit(nobody.generate(5))
+
+    for counted, _, after, heard in watched:
+        assert counted.blocks
+        assert after.whole.recall == heard.whole().recall

@@ -54,14 +54,17 @@ class Census:
         return replace(fitted, whole=whole, of_strangers=of_strangers)
 
     def _rise(self, fitted: FittedSugarPlus, heard: Heard, *, engine: Engine) -> Rise | None:
-        """Return how what is given rises with all evidence."""
+        """Return how what is given rises with all evidence; None where those kept tell it better.
+
+        Of images of nobody less is said, so they are not counted.
+        """
         if not heard.given.any():
             return None
         fitted.get_ready(engine=engine)
         edges = step_edges(heard.by_all, heard.given)
         known = self.collection, fitted, self.honest, heard.slips.rate, edges
         counts = np.sum(list(engine.map(count_cells, self.blocks, *known)), axis=0)
-        return rise_through(Steps.counted(counts))
+        return rise_through(Steps.counted(counts)) if counts[0].sum() > heard.given.size else None
 
 
 def count_cells(
