@@ -21,7 +21,7 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray
 from sugartag.methods.sugar_plus.evidence_steps import cells_in_steps
-from sugartag.methods.sugar_plus.rise import CAUTION, SPREAD, Rise, told_rise
+from sugartag.methods.sugar_plus.rise import CAUTION, Rise, told_rise
 from sugartag.methods.sugar_plus.slips import LEAST, Slips
 
 BINS = 200
@@ -31,7 +31,7 @@ POINTS = 1 << 14
 EVIDENCES = (-0.5, 2.0)
 """Between these it is, at least: a tag's share among all images is from 0 to 1."""
 UNTOLD_RECALL = 0.7
-"""What the recall is taken for where it cannot be told."""
+"""What the recall is taken for where it cannot be told: a standard deviation above the usual."""
 SUREST_BELIEF, MOST_RECALL = 0.99, 0.99
 RISE = 1e-5
 """What the evidence adds, from end to end, where the learned function is level."""
@@ -122,7 +122,7 @@ def learned_belief(
     """
     if rise is None:
         rise = told_rise(evidence, given, honest, slips.rate, recall, threads=threads)
-    spread = SPREAD if rise is None else rise.spread
+    spread = 0.0 if rise is None else rise.spread
     if recall is None:
         recall = UNTOLD_RECALL if rise is None else rise.recall
     slips = replace(slips, rate=np.minimum(slips.rate, np.float32(0.5 * recall)))
