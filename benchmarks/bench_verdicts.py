@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,9 @@ from comparison.verdicts import (
     INJECTED_RATE,
     LARGER,
     TITLES,
-    USUAL,
     JudgedRound,
     summarised_runs,
 )
-from sugartag.bench.scaling import Scaling
 from sugartag.changes import Thresholds
 from sugartag.cli.choosing import chosen_names
 from sugartag.collection.synthetic import World
@@ -43,18 +41,11 @@ from sugartag.judging import CANDIDATES
 RESULTS = Path(__file__).resolve().parent / "results"
 SHIPPED = "openclipart"
 
-
-def usual_world() -> World:
-    """Return the world that time is claimed for, with the truth of all that can be seen."""
-    world = Scaling().planted(100_000).world
-    return replace(world, n_concepts=world.n_tags - world.n_unseen)
-
-
 SMALL = {name: planted_world(settings) for name, settings in WORLDS.items()}
 PLANTED = (
     SMALL
     | {name + LARGER: larger_world(world) for name, world in SMALL.items()}
-    | {"planted-dim" + LARGER: larger_world(planted_world(DIM)), USUAL: usual_world()}
+    | {"planted-dim" + LARGER: larger_world(planted_world(DIM))}
 )
 NAMES = tuple(name for name in TITLES if name == SHIPPED or name in PLANTED)
 """In the order of the page."""

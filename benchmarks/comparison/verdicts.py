@@ -47,9 +47,6 @@ ALL, OF_ALL = "all_", ("remove_precision", "remove_recall", "ece_given")
 PARTS = ("added", "given", "below")
 LARGER = "-larger"
 """Ends the names of worlds with ten times as many images."""
-USUAL = "planted-usual"
-"""The generator's own people and looks, and as many images, tags and features as time is claimed
-for."""
 TITLES = {
     "planted-clean": "planted: clean",
     "planted-noisy": "planted: noisy",
@@ -59,7 +56,6 @@ TITLES = {
     "planted-noisy-larger": "planted: noisy, 40,000 images",
     "planted-dim-larger": "planted: dim, 40,000 images",
     "planted-hard-larger": "planted: hard to see, 40,000 images",
-    "planted-usual": "planted: usual, 100,000 images",
 }
 
 
@@ -151,10 +147,9 @@ also the fifth that do not show and that no image tells of, like the name of a c
 Few missing tags can be told from the evidence there is, also by those who know the truth of other
 images: *missing tags found*, against classifiers trained on clean labels, says how few. The more
 images there are, the more can be told. The people of the dim world are those of the hard one, and
-it is half as hard to see; the usual world has the generator's own people and looks, 2,000 tags and
-512 features. Where even the strongest evidence is weak, few tags are added or none: precision is
-then that of the seeds in which any are, and as much a matter of luck. How recall is told and what
-additions aim at was chosen looking at these verdicts, and at those of other seeds."""
+it is half as hard to see. Where even the strongest evidence is weak, few tags are added or none:
+precision is then that of the seeds in which any are, and as much a matter of luck. How recall is
+told and what additions aim at was chosen looking at these verdicts, and at those of other seeds."""
 HIDDEN_NOTE = """\
 Of OpenClipart {hidden} of the given tags were hidden, and for each tag left a wrong one was
 added with probability {injected:g}, others than those that fitting hides and adds on its own. Right

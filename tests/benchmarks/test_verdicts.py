@@ -165,7 +165,7 @@ def test_an_unknown_method_is_an_error_in_one_line(tmp_path, monkeypatch, capsys
 def test_by_default_the_default_method_is_judged_on_everything():
     asked = arguments([])
 
-    assert (asked.methods, asked.seeds, len(asked.cases)) == ("sugar-plus", 5, 9)
+    assert (asked.methods, asked.seeds, len(asked.cases)) == ("sugar-plus", 5, 8)
 
 
 def test_a_planted_world_is_the_one_of_the_comparison(tmp_path):
