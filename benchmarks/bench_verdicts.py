@@ -30,7 +30,6 @@ from comparison.verdicts import (
 )
 from sugartag.changes import Thresholds
 from sugartag.cli.choosing import chosen_names
-from sugartag.collection.synthetic import World
 from sugartag.demo import import_shipped
 from sugartag.engine import LocalEngine
 from sugartag.errors import SugartagError
@@ -40,7 +39,6 @@ from sugartag.judging import CANDIDATES
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SHIPPED = "openclipart"
-
 SMALL = {name: planted_world(settings) for name, settings in WORLDS.items()}
 PLANTED = (
     SMALL
