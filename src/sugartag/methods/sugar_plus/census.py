@@ -60,7 +60,7 @@ class Census:
         """
         if not heard.given.any():
             return None
-        fitted.get_ready(engine=engine)
+        fitted.stay_ready(engine=engine)
         edges = step_edges(heard.by_all, heard.given)
         known = self.collection, fitted, self.honest, heard.slips.rate, edges
         counts = np.sum(list(engine.map(count_cells, self.blocks, *known)), axis=0)

@@ -144,6 +144,11 @@ class FittedSugarPlus:
         """Keep the sums of owners."""
         self.ridge.keep_owners(engine=engine)
 
+    def stay_ready(self, *, engine: Engine) -> None:
+        """Keep the sums of owners, unless they are kept."""
+        if not self.ridge.keeps_owners:
+            self.get_ready(engine=engine)
+
     def explain(
         self, rows: Rows, row: IntArray, tag: IntArray, catalogue: Catalogue
     ) -> Explanations:

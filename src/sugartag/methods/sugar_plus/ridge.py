@@ -136,6 +136,11 @@ class Ridge:
         """Owners whose sums are kept ready: nobody's, unless somebody keeps them."""
         return KeptOwners.none(self)
 
+    @property
+    def keeps_owners(self) -> bool:
+        """Whether the sums of the busiest owners are ready."""
+        return len(self.kept_owners.kept) > 0
+
     def keep_owners(self, *, engine: Engine) -> None:
         """Keep the sums of the busiest owners ready: what is judged stays, and takes less time."""
         self.__dict__["kept_owners"] = KeptOwners.of(self, engine=engine)

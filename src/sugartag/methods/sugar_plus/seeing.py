@@ -116,7 +116,7 @@ def _told_with_all(
 ) -> Iterator[Told]:
     """Yield for each fold what is told of the images outside it, with those of all images."""
     nobody = np.zeros(0, dtype=np.int64)
-    fitted.get_ready(engine=engine)
+    fitted.stay_ready(engine=engine)
     known = collection, fitted, nobody, looked_at.tags
     found = list(engine.map(told_of_others, looked_at.blocks, *known))
     odds, chances = map(np.concatenate, zip(*found, strict=True))
