@@ -11,6 +11,7 @@ from sugartag.methods.sugar_plus import learning
 from sugartag.methods.sugar_plus.census import Census
 from sugartag.methods.sugar_plus.evidence_steps import cells_in_steps
 from sugartag.methods.sugar_plus.learning import sample_blocks
+from sugartag.methods.sugar_plus.ridge import Ridge
 from sugartag.methods.sugar_plus.rise import Steps, rise_through, step_edges
 
 WORLD = World(n_images=2_000, n_tags=120, n_owners=200, n_groups=30, ownerless_share=0.1)
@@ -94,3 +95,18 @@ def test_where_few_owners_are_known_those_kept_tell_it(few_are_kept, watched):
     for counted, _, after, heard in watched:
         assert counted.blocks
         assert after.whole.recall == heard.whole().recall
+
+
+def test_owners_are_kept_ready_once(collection, few_are_kept, monkeypatch):
+    """Both counts ask the same regression, and what it keeps of owners stays."""
+    kept, plain = [], Ridge.keep_owners
+
+    def keep_and_watch(self, *, engine):
+        kept.append(self)
+        plain(self, engine=engine)
+
+    monkeypatch.setattr(Ridge, "keep_owners", keep_and_watch)
+
+    fitted = fit(collection)
+
+    assert sum(ridge is fitted.ridge for ridge in kept) == 1
