@@ -9,7 +9,13 @@ from scipy import sparse
 
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection, Shard
-from sugartag.collection.subset import hide_tags, inject_tags, tag_counts, without_truth
+from sugartag.collection.subset import (
+    hide_tags,
+    inject_tags,
+    some_images,
+    tag_counts,
+    without_truth,
+)
 from sugartag.errors import SettingsError
 
 N_IMAGES, N_TAGS = 600, 30
@@ -182,3 +188,21 @@ def test_tag_counts_add_up_over_shards(collection):
     expected = dense(collection.tags_of(EVERYTHING)).sum(axis=0)
 
     np.testing.assert_array_equal(tag_counts(in_shards(collection, 100, 350)), expected)
+
+
+def test_some_images_have_what_they_had(collection):
+    chosen = np.array([3, 599, 200, 201])
+
+    some = some_images(in_shards(collection, 100, 200), chosen)
+
+    ascending = np.sort(chosen)
+    assert list(some.ids) == [f"image-{image}" for image in ascending]
+    here, whole = some.rows(slice(0, 4)), collection.rows(EVERYTHING)
+    np.testing.assert_array_equal(here.tags.toarray(), whole.tags.toarray()[ascending])
+    np.testing.assert_array_equal(here.owner, whole.owner[ascending])
+    np.testing.assert_array_equal(here.features, whole.features[ascending])
+    np.testing.assert_array_equal(
+        some.truth_of(slice(0, 4)).toarray(), collection.truth_of(EVERYTHING).toarray()[ascending]
+    )
+    np.testing.assert_array_equal(here.position, np.arange(4))
+    assert some.tag_names == collection.tag_names

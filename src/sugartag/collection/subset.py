@@ -14,6 +14,7 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Shard
+from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block
 from sugartag.errors import SettingsError
 
@@ -98,12 +99,38 @@ def without_truth(collection: Collection) -> Collection:
     return replace(collection, shards=shards, concept_names=())
 
 
+def some_images(collection: Collection, images: IntArray) -> Collection:
+    """Return the collection with these images alone, in ascending order; all names stay."""
+    shards, start = [], 0
+    for shard in collection.shards:
+        here = images[(images >= start) & (images < start + len(shard))] - start
+        shards.append(_shard_of(shard, np.unique(here)))
+        start += len(shard)
+    return replace(collection, shards=tuple(shards))
+
+
 def tag_counts(collection: Collection) -> IntArray:
     """Return how many images each tag is given to."""
     counts = np.zeros(collection.n_tags, dtype=np.int64)
     for shard in collection.shards:
         counts += np.bincount(shard.tags.indices, minlength=collection.n_tags)
     return counts
+
+
+def _shard_of(shard: Shard, rows: IntArray) -> Shard:
+    def texts(found: Texts) -> Texts:
+        return Texts.of(found[row] for row in rows.tolist())
+
+    return Shard(
+        ids=texts(shard.ids),
+        owner=shard.owner[rows],
+        tags=shard.tags[rows],
+        features=None if shard.features is None else shard.features[rows],
+        truth=None if shard.truth is None else shard.truth[rows],
+        paths=None if shard.paths is None else texts(shard.paths),
+        titles=None if shard.titles is None else texts(shard.titles),
+        position=None if shard.position is None else shard.position[rows],
+    )
 
 
 def _two_collections(
