@@ -3,7 +3,7 @@
 Nothing is tuned: the parts are left out of the defaults. A run that was killed continues where it
 stopped, and what the result file holds already is not run again.
 
-    python benchmarks/bench_ablations.py openclipart planted-noisy --seeds 5
+    python benchmarks/bench_ablations.py openclipart mdi --seeds 5 --data FOLDER
     python benchmarks/compare.py render
 """
 
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from comparison.ablations import FILE, FORMAT, MEASURES, PARTS, WHOLE
-from comparison.cases import CASE_NAMES, Round, open_case
+from comparison.cases import CASE_NAMES, open_case
 from comparison.filling import ResultFile, command_line, empty_document, fill_cases, parsed
 from comparison.jobs import DIGITS
+from comparison.rounds import Round
 from sugartag.engine import LocalEngine
 from sugartag.methods.registry import make_method
 
@@ -63,7 +64,7 @@ def arguments(texts: Sequence[str]) -> argparse.Namespace:
     parser = command_line(__doc__, FILE)
     parser.add_argument("cases", nargs="+", choices=CASE_NAMES, metavar="CASE")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--data", type=Path, help="the folder that holds openclipart and div400")
+    parser.add_argument("--data", type=Path, help="the folder that holds those of real cases")
     asked = parsed(parser, texts)
     if WHOLE not in asked.parts:
         parser.error(f"--parts must name {WHOLE!r}, which the others are compared with")

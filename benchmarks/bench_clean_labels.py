@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from comparison.cases import WORLDS, TaskRound, planted_case
+from comparison.cases import WORLDS, planted_case
 from comparison.clean_labels import (
     FEATURE_SCALES,
     KINDS,
@@ -41,6 +41,7 @@ from comparison.extra_sections import (
 )
 from comparison.filling import ResultFile, command_line, empty_document, fill_cases, parsed
 from comparison.jobs import rng_of
+from comparison.rounds import TaskRound
 from sugartag.collection.synthetic import World
 from sugartag.engine import LocalEngine
 from sugartag.evaluation.protocol import truth_task

@@ -5,7 +5,7 @@ finds tags, how long it fits and in what memory. Each fit is a process of its ow
 thread. A run that was killed continues where it stopped, and what the result file holds already is
 not run again.
 
-    python benchmarks/bench_vocabulary.py --seeds 5
+    python benchmarks/bench_vocabulary.py --seeds 5 --data FOLDER
     python benchmarks/compare.py render
 """
 
@@ -27,7 +27,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from compare import ONE_THREAD
-from comparison.cases import Case, TaskRound, open_case, planted_case
+from comparison.cases import open_case, planted_case
 from comparison.extra_sections import LARGE_CASE, MEASURES, OURS, VOCABULARY
 from comparison.filling import (
     ResultFile,
@@ -38,6 +38,7 @@ from comparison.filling import (
     parsed,
 )
 from comparison.jobs import DIGITS, plain_values, rng_of
+from comparison.rounds import Case, TaskRound
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import tag_counts
 from sugartag.collection.synthetic import World
@@ -107,14 +108,14 @@ def main() -> int:
     """Run what the command line asks for; return the exit code."""
     asked = arguments(sys.argv[1:])
     if asked.job is not None:
-        return print_job(Job(asked.job[0], int(asked.job[1]), asked.job[2]))
+        return print_job(Job(asked.job[0], int(asked.job[1]), asked.job[2]), asked.data)
     return fill_cases(asked, started, measure_case)
 
 
-def print_job(job: Job) -> int:
+def print_job(job: Job, data: Path | None) -> int:
     """Run one fit in this process and print what it found; return the exit code."""
     try:
-        with vocabulary_case(job.case) as case:
+        with vocabulary_case(job.case, data) as case:
             print(json.dumps(plain_values(measured(case, job), digits=DIGITS)))
     except SugartagError as error:
         return failed(error)
@@ -128,10 +129,10 @@ def started() -> dict[str, Any]:
 
 
 @contextmanager
-def vocabulary_case(name: str) -> Iterator[Case]:
+def vocabulary_case(name: str, data: Path | None) -> Iterator[Case]:
     """Yield a case of the comparison, or the one with many tags."""
     if name != LARGE_CASE:
-        with open_case(name) as case:
+        with open_case(name, data) as case:
             yield case
         return
     yield Case(
@@ -147,7 +148,7 @@ def measure_case(file: ResultFile, name: str, asked: argparse.Namespace) -> None
     case: dict[str, Any] = file.cases.setdefault(name, {"data": {}, "runs": {}})
 
     def run(job: Job) -> dict[str, Any]:
-        found = in_process(job)
+        found = in_process(job, asked.data)
         case["data"] = found.pop("data")
         return found
 
@@ -161,10 +162,11 @@ def measure_case(file: ResultFile, name: str, asked: argparse.Namespace) -> None
             )
 
 
-def in_process(job: Job) -> dict[str, Any]:
+def in_process(job: Job, data: Path | None) -> dict[str, Any]:
     """Run one fit in a process of its own and return what it found."""
     words = [job.case, str(job.seed), job.share]
     command = [sys.executable, str(Path(__file__).resolve()), "--job", *words]
+    command += [] if data is None else ["--data", str(data)]
     done = subprocess.run(
         command, check=False, stdout=subprocess.PIPE, text=True, env=os.environ | ONE_THREAD
     )
@@ -193,6 +195,7 @@ def arguments(texts: Sequence[str]) -> argparse.Namespace:
     """Return what the words of a command line ask for."""
     parser = command_line(__doc__, VOCABULARY, seeds="how many; the large case has one")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--data", type=Path, help="the folder that holds openclipart")
     parser.add_argument("--job", nargs=3, help=argparse.SUPPRESS)
     return parsed(parser, texts)
 

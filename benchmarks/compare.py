@@ -1,10 +1,11 @@
 """Compare the methods on one collection, all tuned with as many trials, and render the page.
 
-Every seed has its own hidden tags or its own planted world, and its own tuning on what is left to
-see. Each method and seed is a process of its own with one BLAS thread. A run that was killed
-continues where it stopped; methods that the result file holds already are not run again.
+Every seed has its own hidden tags, its own images left out or its own planted world, and its own
+tuning on what is left to see. Each method and seed is a process of its own with one BLAS thread. A
+run that was killed continues where it stopped; methods that the result file holds already are not
+run again.
 
-    python benchmarks/compare.py openclipart --methods all --seeds 5 --budget 20
+    python benchmarks/compare.py documerica --methods all --seeds 5 --budget 20 --data FOLDER
     python benchmarks/compare.py render
 """
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from comparison.cases import CASE_NAMES, Case, open_case
+from comparison.cases import CASE_NAMES, open_case
 from comparison.jobs import (
     DIGITS,
     Effort,
@@ -31,6 +32,7 @@ from comparison.jobs import (
     write_json,
 )
 from comparison.render import render
+from comparison.rounds import Case
 from comparison.summary import Skipped, all_runs, comparison_document, header, runs_of
 from sugartag.cli.choosing import chosen_names
 from sugartag.errors import StorageError, SugartagError
@@ -219,7 +221,7 @@ def arguments(texts: Sequence[str]) -> Asked:
     parser.add_argument("--budget", type=int, default=20, help="trials of each tuning")
     parser.add_argument("--replicates", type=int, default=200, help="resamplings of the images")
     parser.add_argument("--out", type=Path, help="the result file")
-    parser.add_argument("--data", type=Path, help="the folder that holds openclipart and div400")
+    parser.add_argument("--data", type=Path, help="the folder that holds those of real cases")
     parser.add_argument("--processes", type=int, default=1, help="jobs at the same time")
     parser.add_argument("--again", action="store_true", help="run the methods named anew")
     parser.add_argument(

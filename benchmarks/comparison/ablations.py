@@ -27,8 +27,10 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
 }
 MEASURES = {"map": "MAP", "miap": "MiAP", "f_top5": "F top 5"}
 TITLES = {
-    "openclipart": "OpenClipart, as shipped",
-    "openclipart-full": "OpenClipart, all of it",
+    "documerica": "DOCUMERICA",
+    "openclipart": "OpenClipart",
+    "openclipart-shipped": "OpenClipart, as shipped",
+    "mdi": "Material Design Icons",
     "div400": "Div400",
     "planted-clean": "planted: clean",
     "planted-noisy": "planted: noisy",

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from comparison.word_scores import fitted_word_scores, resampled_interval
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Block, Engine
-from sugartag.errors import CollectionError, SettingsError
-from sugartag.evaluation.bootstrap import interval
-from sugartag.evaluation.cost import Meter
+from sugartag.engine.base import Engine
+from sugartag.errors import CollectionError
 from sugartag.evaluation.ranking import average_precision
-from sugartag.methods.base import Fitted, Method
+from sugartag.methods.base import Method
 
 SHORTEST_WORD = 3
 """Words of a landmark's name with fewer letters, as ``of``, say nothing about a photo."""
@@ -32,7 +31,6 @@ MIN_USES = 10
 """Photos that must have a tag, unless it is a word of a landmark."""
 UNSURE = -1
 """What the judgments say of a photo that nobody could decide on; it is not ranked."""
-ROWS_PER_BLOCK = 1024
 ORDERS = 100
 """Random orders whose mean precision is a reference point."""
 
@@ -129,19 +127,15 @@ class LandmarkRound:
         self, method: Method, *, engine: Engine, rng: np.random.Generator, replicates: int
     ) -> dict[str, Any]:
         """Fit the method and return its precision over landmarks, what it cost, and intervals."""
-        with Meter() as fitting:
-            fitted = method.fit(self.given, engine=engine, rng=rng)
-        with Meter() as scoring:
-            scores = mean_word_scores(fitted, self.photos, engine=engine)
-        strangers = mean_word_scores(fitted, self.photos, engine=engine, strangers_only=True)
-        precisions = landmark_precisions(scores, self.photos.landmarks)
-        aware = landmark_precisions(strangers, self.photos.landmarks)
+        landmarks = self.photos.landmarks
+        sets = [landmark.tag for landmark in landmarks]
+        scored = fitted_word_scores(method, self.given, sets, engine=engine, rng=rng)
+        precisions = landmark_precisions(scored.scores, landmarks)
+        aware = landmark_precisions(scored.strangers, landmarks)
         found: dict[str, Any] = {
             "map": float(precisions.mean()),
             "author_aware": {"map": float(aware.mean())},
-            "fit_seconds": fitting.seconds,
-            "score_seconds": scoring.seconds,
-            "peak_rss_mb": max(fitting.peak_rss_mb, scoring.peak_rss_mb),
+            **scored.cost,
             "by_item": precisions.tolist(),
         }
         if replicates:
@@ -149,41 +143,10 @@ class LandmarkRound:
         return found
 
 
-def mean_word_scores(
-    fitted: Fitted, photos: LandmarkPhotos, *, engine: Engine, strangers_only: bool = False
-) -> FloatArray:
-    """Return photos x landmarks: the mean score of the tags that stand for the landmark."""
-    share = np.zeros((photos.collection.n_tags, len(photos.landmarks)))
-    for column, landmark in enumerate(photos.landmarks):
-        share[landmark.tag, column] = 1.0 / max(1, len(landmark.tag))
-    used = np.flatnonzero(share.any(axis=1))
-
-    def score(block: Block) -> FloatArray:
-        scores = fitted.scores(photos.collection.rows(block), strangers_only=strangers_only)
-        means: FloatArray = scores[:, used].astype(np.float64) @ share[used]
-        return means
-
-    blocks = photos.collection.blocks(ROWS_PER_BLOCK)
-    found = np.concatenate(list(engine.map(score, blocks)))
-    if np.isnan(found).any():
-        raise SettingsError("the scores of landmark words are not all numbers; change the settings")
-    return found
-
-
 def landmark_precisions(scores: FloatArray, landmarks: Sequence[Landmark]) -> FloatArray:
     """Return the average precision of each landmark; ``scores`` is photos x landmarks."""
     columns = zip(scores.T, landmarks, strict=True)
     return np.array([landmark.precision(column[landmark.photo]) for column, landmark in columns])
-
-
-def resampled_interval(values: FloatArray, replicates: int) -> tuple[float, float]:
-    """Return the 95 % interval of the mean when the values are drawn again, as often as they are.
-
-    The same values are drawn in each replicate whoever asks.
-    """
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(values), size=(replicates, len(values)))
-    return interval(values[drawn].mean(axis=1))
 
 
 def reference_points(photos: LandmarkPhotos) -> dict[str, float]:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from comparison.ablations import TITLES
-from comparison.cases import percent
 from comparison.jobs import read_json
+from comparison.rounds import percent
 from comparison.summary import t_interval
 from comparison.tables import NOTHING, table, wrapped
 

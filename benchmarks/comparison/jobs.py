@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from comparison.cases import HIDDEN_SHARE, Case, Round
+from comparison.rounds import HIDDEN_SHARE, Case, Round
 from sugartag.engine import LocalEngine
 from sugartag.errors import StorageError, SugartagError
 from sugartag.evaluation.tuning import Trial, best, tune, tuning_task

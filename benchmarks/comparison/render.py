@@ -28,13 +28,16 @@ from comparison.verdicts import verdict_section
 from sugartag.errors import StorageError
 
 TITLES = {
-    "openclipart": "OpenClipart, as shipped",
-    "openclipart-full": "OpenClipart, all of it",
+    "documerica": "DOCUMERICA: photographs of the 1970s",
+    "openclipart": "OpenClipart: drawings",
+    "mdi": "Material Design Icons",
     "div400": "Div400: photos of landmarks",
     "planted-clean": "Planted: clean",
     "planted-noisy": "Planted: noisy",
     "planted-hard": "Planted: hard to see",
 }
+ITEMS = ("landmarks", "categories")
+"""What is resampled behind the intervals of a case that counts them; elsewhere images."""
 LARGE = "all-methods-20000.json"
 """What ``benchmarks/bench_all_methods.py`` writes."""
 
@@ -51,28 +54,29 @@ HOW = """\
 Every method plays by the same rules:
 
 1. **See.** A method gets the images, their owners and the tags that are left to see. What it is
-   measured by, hidden tags, the planted truth or people's judgments, is never among them.
+   measured by, hidden tags, a truth or people's judgments, is never among them.
 2. **Tune.** Of the tags it sees, another part is hidden, and so many combinations of settings are
    tried: the defaults first, then others from a list of values worth trying that each method has.
    The one that finds these tags again best is kept. Every method has the same number of trials;
    where there are fewer combinations than that, all of them are tried.
 3. **Fit and measure**, once as tuned and once with the defaults.
 
-This is done anew for each seed, which decides the tags that are hidden or the world that is
-planted, and the random numbers of tuning and methods. Tables give means over seeds, sorted by MAP
-as tuned; ± is half the 95 % t interval over seeds, and bold the best of a column. *Strangers only*
-measures without evidence from other images of the image's own owner. A *margin* is the difference
-to the best other method on the same seed, above 0 only for the winner. Times are of one thread.
+This is done anew for each seed, which decides the tags that are hidden, the images that are left
+out or the world that is planted, and the random numbers of tuning and methods. Tables give means
+over seeds, sorted by MAP as tuned; ± is half the 95 % t interval over seeds, and bold the best of a
+column. *Strangers only* measures without evidence from other images of the image's own owner. A
+*margin* is the difference to the best other method on the same seed, above 0 only for the winner.
+Times are of one thread.
 """
 NOTES = """\
 ## What these numbers do not say
 
 - A hidden tag counts, a right tag that nobody gave does not. Where tags are hidden, every figure is
   too low, and what counts is the difference between methods.
-- Seeds hide other tags of the same images. ± therefore says how much the hiding, the tuning and
-  the random numbers matter; the interval over images, or over landmarks, says how much the choice
-  of these matters. Neither speaks of other collections.
-- Tuning looks at hidden tags. Where people or a planted truth are the judges, the settings that
+- Seeds hide other tags of the same images, or leave out other images. ± therefore says how much
+  that, the tuning and the random numbers matter; the interval over images, landmarks or categories
+  says how much the choice of these matters. Neither speaks of other collections.
+- Tuning looks at hidden tags. Where people or another truth are the judges, the settings that
   find hidden tags best need not be the best ones, and may be worse than the defaults: both are
   shown.
 - The values worth trying were listed by the authors of this package, for all methods. Trials are
@@ -81,10 +85,10 @@ NOTES = """\
   floor that is chosen to raise F, and so often predicts fewer than K; the floors of the others
   leave nearly all K. A part of its lead in F is that alone.
 - Published methods are our own implementations, made from their papers.
-- `sugar-plus` reads the titles of images where there are any, as OpenClipart has; no other method
-  does. It was made while looking at hidden tags of the drawings and at the truth of the planted
-  worlds, of these seeds and of others, and at a few scores on Div400, and the defaults of most
-  other methods were chosen on hidden tags of the same drawings: none of them is blind there.
+- No method is given titles, of which the tags are made in some collections. `sugar-plus` was made
+  while looking at hidden tags of the drawings and at the truth of the planted worlds, of these
+  seeds and of others, and at a few scores on Div400, and the defaults of most other methods were
+  chosen on hidden tags of the same drawings: none of them is blind there.
 - The planted worlds are made of assumptions: owners with interests, topics that decide what tags
   are right, features that show them. They were fixed before a method was run on them, and a method
   that shares the assumptions has it easier there.
@@ -127,7 +131,7 @@ def large_sections(folder: Path) -> Iterator[str]:
 def comparison_section(document: Mapping[str, Any]) -> str:
     """Return what one result file says."""
     name, methods = document["collection"], by_map(document["methods"])
-    items = "landmarks" if "landmarks" in document["data"] else "images"
+    items = next((name for name in ITEMS if name in document["data"]), "images")
     quality = [column for column in (*LISTS, STRANGERS) if has_metric(methods, column)]
     seeds, budget = len(document["seeds"]), document["budget"]
     parts = [

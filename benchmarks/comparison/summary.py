@@ -11,9 +11,9 @@ import numpy as np
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from comparison.cases import HIDDEN_SHARE, Case, percent
-from comparison.div400 import resampled_interval
 from comparison.jobs import FIRST_SEED, Effort
+from comparison.rounds import HIDDEN_SHARE, Case, percent
+from comparison.word_scores import resampled_interval
 from sugartag._typing import FloatArray
 from sugartag.evaluation.cost import machine
 from sugartag.methods.registry import METHODS
@@ -23,8 +23,8 @@ LEVEL = 0.95
 KINDS = ("tuned", "default")
 NOTHING_SKIPPED: Mapping[str, Sequence[int]] = MappingProxyType({})
 INTERVALS = (
-    f"{percent(LEVEL)} t intervals over seeds; bootstrap: resampled images, or landmarks, with "
-    f"seed {FIRST_SEED}; margins: t intervals of the differences by seed"
+    f"{percent(LEVEL)} t intervals over seeds; bootstrap: resampled images, landmarks or "
+    f"categories, with seed {FIRST_SEED}; margins: t intervals of the differences by seed"
 )
 
 Runs = Mapping[str, Mapping[int, Mapping[str, Any]]]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from comparison.cases import percent
 from comparison.jobs import read_json
+from comparison.rounds import percent
 from comparison.summary import t_interval
 from comparison.tables import wrapped
 from sugartag.changes import Thresholds

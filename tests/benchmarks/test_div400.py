@@ -10,12 +10,11 @@ from comparison.cases import landmark_case
 from comparison.div400 import (
     landmark_precisions,
     landmark_words,
-    mean_word_scores,
     plain,
     read_landmark_photos,
     reference_points,
-    resampled_interval,
 )
+from comparison.word_scores import mean_tag_scores, resampled_interval
 from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError
 from sugartag.methods.registry import make_method
@@ -86,7 +85,8 @@ def test_the_precision_of_given_words_is_that_by_hand(tmp_path):
         photos.collection, engine=LocalEngine(), rng=np.random.default_rng(0)
     )
 
-    scores = mean_word_scores(fitted, photos, engine=LocalEngine())
+    sets = [landmark.tag for landmark in photos.landmarks]
+    scores = mean_tag_scores(fitted, photos.collection, sets, engine=LocalEngine())
     castle, tower = landmark_precisions(scores, photos.landmarks)
 
     # Words: a1 has two of three, a2 one, a3 none; a4 was undecided and is not ranked.

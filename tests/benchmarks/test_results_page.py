@@ -4,9 +4,10 @@ from itertools import pairwise
 import pytest
 
 from compare import PAGE, RESULTS
-from comparison.cases import CASE_NAMES, hidden_case
+from comparison.cases import CASE_NAMES
 from comparison.jobs import Effort, Job, run_job, write_json
 from comparison.render import LARGE, TITLES, comparison_section, large_section, render
+from comparison.rounds import hidden_case
 from comparison.summary import comparison_document
 from sugartag.errors import StorageError
 

@@ -8,9 +8,9 @@ import pytest
 
 import bench_vocabulary
 from bench_vocabulary import CASES, LARGE, SHARES, Job, arguments, in_process, measured
-from comparison.cases import hidden_case
 from comparison.extra_sections import VOCABULARY
 from comparison.jobs import read_json, write_json
+from comparison.rounds import hidden_case
 from sugartag.errors import EngineError
 
 
@@ -42,7 +42,7 @@ def test_each_run_has_its_metrics_and_its_cost(runs):
 def test_a_run_continues_where_it_stopped(tmp_path, monkeypatch, capsys):
     out, asked = tmp_path / VOCABULARY, []
 
-    def quick(job):
+    def quick(job, data):
         asked.append(job)
         return {"map": 0.5, "data": {"images": 10, "tags": 5}}
 
@@ -64,7 +64,7 @@ def test_a_run_continues_where_it_stopped(tmp_path, monkeypatch, capsys):
 
 def test_a_job_prints_what_it_found(collection, monkeypatch, capsys):
     case = hidden_case("openclipart", "A small collection.", collection)
-    monkeypatch.setattr(bench_vocabulary, "vocabulary_case", lambda name: nullcontext(case))
+    monkeypatch.setattr(bench_vocabulary, "vocabulary_case", lambda name, data: nullcontext(case))
     monkeypatch.setattr(sys, "argv", ["bench", "--job", "openclipart", "0", "1/8"])
 
     assert bench_vocabulary.main() == 0
@@ -74,7 +74,7 @@ def test_a_job_prints_what_it_found(collection, monkeypatch, capsys):
 
 def test_a_process_that_fails_is_an_error_that_names_it(capfd):
     with pytest.raises(EngineError, match="nothing 0 1 ended with code 2"):
-        in_process(Job("nothing", 0, "1"))
+        in_process(Job("nothing", 0, "1"), None)
 
     assert "there is no case 'nothing'" in capfd.readouterr().err
 
