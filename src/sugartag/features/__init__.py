@@ -1,1 +1,1 @@
-"""Image features: how they are scaled before they are compared."""
+"""Image features: how they are scaled and whitened before they are compared."""
