@@ -87,7 +87,7 @@ def test_directions_without_variance_are_left_out(features):
     assert np.abs(found.transform(flat)).max() < 5
 
 
-@pytest.mark.parametrize("rows", [np.ones((4, 3)), np.zeros((4, 3))])
+@pytest.mark.parametrize("rows", [np.ones((4, 3)), np.full((4, 3), 0.1), np.zeros((4, 3))])
 def test_images_that_look_all_the_same_are_all_zero(rows):
     found = Whitening.of_moments(Moments.of(rows), 2, 0.5)
 

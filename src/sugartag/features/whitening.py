@@ -18,7 +18,9 @@ from sugartag.errors import SettingsError
 from sugartag.features.normalise import visual_rows
 
 LEAST_VARIANCE = 1e-10
-"""Components with a smaller share of the largest variance are rounding errors and left out."""
+"""Components with a smaller share of the largest variance are left out."""
+ROUNDING = 1e-12
+"""So are those with a smaller share of the mean square length: they are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,8 @@ class Whitening:
             )
         sizes, vectors = linalg.eigh(moments.covariance)
         variance, vectors = sizes[::-1][:components], vectors[:, ::-1][:, :components]
-        kept = variance > max(LEAST_VARIANCE * variance[0], 0.0)
+        square = np.trace(moments.products) / max(moments.count, 1.0)
+        kept = variance > max(LEAST_VARIANCE * variance[0], ROUNDING * square)
         if not kept.any():  # All images look the same.
             return cls(moments.mean, np.zeros((len(sizes), 1)))
         variance, vectors = variance[kept], vectors[:, kept]

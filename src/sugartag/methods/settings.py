@@ -56,6 +56,12 @@ def require_not_negative(method: Any, *names: str) -> None:
         _require_of(method, name, getattr(method, name) >= 0, "not be negative")
 
 
+def require_shares(method: Any, *names: str) -> None:
+    """Raise unless the settings of these names are from 0 to 1."""
+    for name in names:
+        _require_of(method, name, 0 <= getattr(method, name) <= 1, "be a number from 0 to 1")
+
+
 def _require_of(method: Any, name: str, condition: bool, rule: str) -> None:
     require(condition, f"{method.name} setting {name} is {getattr(method, name)}; it must {rule}")
 
