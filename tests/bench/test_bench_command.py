@@ -163,7 +163,7 @@ def test_scoring_is_told_as_a_share_of_the_rate_of_products(small_scoring):
         assert shares[name] == pytest.approx(
             entry["flops_per_image"] * entry["images_per_second"] / gemm
         )
-    assert entries["linear-probe"]["flops_per_image"] == 2 * 2 * 16 * 120
+    assert entries["linear-probe"]["flops_per_image"] == 2 * 2 * 16 * (120 + 16)
 
 
 def test_what_was_measured_is_skipped_and_what_was_not_is_added(small_scoring):

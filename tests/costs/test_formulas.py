@@ -235,12 +235,13 @@ def test_smaller_blocks_never_take_more_memory(name):
 
 
 def test_a_method_that_gives_chances_is_fitted_once_and_others_twice():
+    # A vote passes over the images to whiten them, and to count the tags.
     plus, vote = (
         Job(make_method(name), size(), 8_192, Calibration()) for name in ("sugar-plus", "tag-vote")
     )
 
     assert "calibrating" not in [stage.name for stage in plus.fit_stages()]
-    assert {stage.name: stage.n_passes for stage in vote.fit_stages()}["fitting"] == 2
+    assert {stage.name: stage.n_passes for stage in vote.fit_stages()}["fitting"] == 2 * 2
 
 
 def test_what_was_calibrated_multiplies_what_was_counted():

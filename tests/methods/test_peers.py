@@ -9,6 +9,8 @@ from scipy import sparse
 from planted import OF_NOBODY, as_new, without_features
 from sugartag.collection.build import collection_from_arrays
 from sugartag.errors import CollectionError, SettingsError
+from sugartag.linalg.distances import unit_rows
+from sugartag.linalg.index import usearch_is_installed
 from sugartag.methods.original import Original
 from sugartag.methods.registry import METHODS, make_method, method_names
 from sugartag.methods.tag_prior import TagPrior
@@ -39,7 +41,7 @@ def line():
 
 
 def vote(collection, engine, rng, images=slice(0, 7), strangers_only=False, **settings):
-    asked = {"unit_features": False, "subtract_prior": False, **settings}
+    asked = {"unit_features": False, "subtract_prior": False, "whitening": 0.0, **settings}
     model = TagVote(**asked).fit(collection, engine=engine, rng=rng)
     return model.scores(collection.rows(images), strangers_only=strangers_only)
 
@@ -73,6 +75,37 @@ def test_an_owner_votes_once_by_the_nearest_image(line, engine, rng):
     np.testing.assert_array_equal(scores, [[1, 1, 1]])
 
 
+@pytest.mark.parametrize("unit_features", [True, False])
+def test_whitened_images_are_compared_by_their_components(unit_features, collection, engine, rng):
+    n, image = collection.n_images, 8
+    features = collection.rows(slice(0, n)).features.astype(np.float64)
+    scaled = unit_rows(features) if unit_features else features
+    centred = scaled - scaled.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    space = left * np.sqrt(sizes)
+    space = unit_rows(space) if unit_features else space
+    distance = np.linalg.norm(space - space[image], axis=1)
+    asked = {"unit_features": unit_features, "one_vote_per_owner": False, "whitening": 0.5}
+
+    model = TagVote(neighbours=5, **asked).fit(collection, engine=engine, rng=rng)
+    voters = model.voters_of(collection.rows(slice(image, image + 1)))
+
+    tagged = np.diff(collection.tags_of(slice(0, n)).indptr) > 0
+    nearest = [i for i in np.argsort(distance) if i != image and tagged[i]][:5]
+    assert voters.indices.tolist() == nearest
+
+
+def test_images_without_features_are_searched_whitened_too(collection, engine, rng):
+    (shard,) = collection.shards
+    features = np.array(shard.features)
+    features[:3] = 0.0
+    blank = replace(collection, shards=(replace(shard, features=features),))
+
+    for search in ("exact", "usearch") if usearch_is_installed() else ("exact",):
+        model = TagVote(search=search).fit(blank, engine=engine, rng=rng)
+        assert np.isfinite(model.scores(blank.rows(slice(0, 10)))).all()
+
+
 def test_every_image_can_vote(line, engine, rng):
     scores = vote(line, engine, rng, slice(0, 1), neighbours=3, one_vote_per_owner=False)
 
@@ -87,7 +120,7 @@ def test_images_of_nobody_vote_each(line, engine, rng):
 
 
 def test_an_image_does_not_vote_for_itself_but_a_new_one_like_it_hears_it(line, engine, rng):
-    model = TagVote(neighbours=1, unit_features=False, subtract_prior=False).fit(
+    model = TagVote(neighbours=1, unit_features=False, subtract_prior=False, whitening=0.0).fit(
         line, engine=engine, rng=rng
     )
     last = line.rows(slice(6, 7))
@@ -98,7 +131,7 @@ def test_an_image_does_not_vote_for_itself_but_a_new_one_like_it_hears_it(line, 
 
 @pytest.mark.parametrize("is_new", [False, True])
 def test_an_owners_own_images_can_be_kept_from_voting(is_new, line, engine, rng):
-    model = TagVote(neighbours=2, unit_features=False, subtract_prior=False).fit(
+    model = TagVote(neighbours=2, unit_features=False, subtract_prior=False, whitening=0.0).fit(
         line, engine=engine, rng=rng
     )
     rows = line.rows(slice(2, 3))

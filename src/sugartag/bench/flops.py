@@ -78,10 +78,14 @@ def scoring_flops(fitted: Fitted, collection: Collection) -> float | None:
         # Distances to the anchors; then the neighbours' rows, by image and by user.
         return 2.0 * d * len(fitted.anchor_image) + 4.0 * fitted.assignment.n_neighbours * tags
     if isinstance(fitted, FittedLinearProbe):
-        # Its weights are in double precision.
-        return 2.0 * (2.0 * d * tags)
+        # Its weights are in double precision; leaving an image out takes a product with itself.
+        return 2.0 * (2.0 * d * (tags + (0 if fitted.inverse is None else d)))
     if isinstance(fitted, FittedTagVote) and fitted.search == "exact":
-        return 2.0 * d * collection.n_images + fitted.neighbours * mean_given
+        whitening, n = fitted.whitening, collection.n_images
+        if whitening is None:
+            return 2.0 * d * n + fitted.neighbours * mean_given
+        k = whitening.n_components
+        return 2.0 * k * n + 2.0 * (2.0 * d * k) + fitted.neighbours * mean_given
     return None
 
 

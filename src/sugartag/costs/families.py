@@ -74,7 +74,7 @@ class Job:
         if isinstance(method, TagVote):
             return voting.vote_disk(size)
         if isinstance(method, LinearProbe):
-            return voting.probe_disk(size)
+            return voting.probe_disk(method, size)
         return voting.names_disk(size)
 
     def _learning(self) -> list[Stage]:
@@ -101,7 +101,7 @@ class Job:
         if isinstance(method, TagVote):
             return voting.vote_scores(name, method, size, n_scored, verdicts)
         if isinstance(method, LinearProbe):
-            return voting.probe_scores(name, size, n_scored, verdicts)
+            return voting.probe_scores(name, method, size, n_scored, verdicts)
         return voting.count_scores(name, size, n_scored, verdicts)
 
 

@@ -9,7 +9,7 @@ from sugartag.linalg.neighbours import QUERIES_AT_ONCE
 from sugartag.methods.linear_probe import ROWS_AT_ONCE as PROBED_AT_ONCE
 from sugartag.methods.linear_probe import LinearProbe
 from sugartag.methods.tag_vote import TagVote
-from sugartag.methods.voters import ROWS_AT_ONCE, chosen_search
+from sugartag.methods.voters import COMPONENTS, ROWS_AT_ONCE, chosen_search
 
 SCORED_ROWS = 1_024
 """Images that are scored at once."""
@@ -22,37 +22,54 @@ VERDICT_CALLS = 150
 
 
 def vote_fit(method: TagVote, size: Size, rows: int) -> list[Stage]:
-    """Count the tags; build an index if one is used."""
-    building = Work()
+    """Count the tags, find the space to compare images in; build an index if one is used."""
+    n, f = float(size.images), float(size.features)
+    passes, serial = Work(copied=24.0 * size.given + 8.0 * n), Work()
+    block, answer = min(rows, size.images) * size.tags_each * 24.0, 8.0 * size.tags
+    if method.whitening > 0:
+        passes += Work(
+            product64=2.0 * n * f**2, copied=n * f * 24.0, read=n * f * size.feature_bytes
+        )
+        serial += Work(product64=9.0 * f**3)
+        block += min(rows, size.images) * f * 24.0
+        answer += 8.0 * f**2
     if chosen_search(method.search, size.images) == "usearch":
-        building = Work(product32=2.0 * size.images * size.features * INDEX_STEPS * 4.0)
+        serial += Work(product32=2.0 * n * compared_numbers(method, size) * INDEX_STEPS * 4.0)
     return [
         Stage(
             "fitting",
-            passes=Work(copied=24.0 * size.given + 8.0 * size.images),
-            serial=building,
-            n_passes=1,
+            passes=passes,
+            serial=serial,
+            n_passes=1 if method.whitening == 0 else 2,
             held=_votes_held(method, size),
-            block=min(rows, size.images) * size.tags_each * 24.0,
-            answer=8.0 * size.tags,
+            block=block,
+            answer=answer,
         )
     ]
 
 
+def compared_numbers(method: TagVote, size: Size) -> float:
+    """Return how many numbers of each image are compared."""
+    return float(min(size.features, COMPONENTS) if method.whitening > 0 else size.features)
+
+
 def vote_scores(name: str, method: TagVote, size: Size, n_scored: float, verdicts: bool) -> Stage:
     """Compare so many images with all others, and add up the votes of the nearest."""
-    n, f = float(size.images), float(size.features)
+    n, f, k = float(size.images), float(size.features), compared_numbers(method, size)
+    # Every block of images scored whitens all others.
+    whitened = n_scored + n_scored / SCORED_ROWS * n if method.whitening > 0 else 0.0
     retrieved = float(method.neighbours * method.retrieved_per_voter)
     searched = min(float(ROWS_AT_ONCE), n)
     if chosen_search(method.search, size.images) == "usearch":
-        search = Work(product32=2.0 * n_scored * f * INDEX_STEPS * 4.0)
+        search = Work(product32=2.0 * n_scored * k * INDEX_STEPS * 4.0)
         workspace = 0.0
     else:
         search = Work(
-            product32=2.0 * n_scored * n * f,
+            product32=2.0 * n_scored * n * k,
+            product64=2.0 * whitened * f * k,
             # The products are written, compared and, once, cut into groups.
             copied=8.0 * n_scored * n
-            + n_scored * retrieved * f * 24.0
+            + n_scored * retrieved * k * 24.0
             # Every block of images scored reads and scales all features.
             + n_scored / SCORED_ROWS * n * (f * 12.0 + 24.0 * size.tags_each),
             read=n_scored / SCORED_ROWS * n * f * size.feature_bytes * 0.1,
@@ -83,15 +100,18 @@ def _votes_held(method: TagVote, size: Size) -> float:
     """Tags of a copy with some hidden and some added, and those; an index, if there is one."""
     held = 40.0 * size.given + 40.0 * size.images
     if chosen_search(method.search, size.images) == "usearch":
-        held += size.images * (4.0 * size.features + INDEX_BYTES) * 2.0
+        held += size.images * (4.0 * compared_numbers(method, size) + INDEX_BYTES) * 2.0
     return held
 
 
 def probe_fit(method: LinearProbe, size: Size, rows: int) -> list[Stage]:
-    """Add up products of features, in float64; find the ridge from their eigenvectors."""
+    """Add up products of features, in float64; whiten them, and find the ridge."""
     n, f, T = float(size.images), float(size.features), float(size.tags)
     rows_at_once = min(rows, size.images)
     choosing = 9.0 * f**3 + 8.0 * f**2 * T if method.ridge is None else 0.0
+    if method.whitening > 0:
+        # Eigenvectors, and the sums of both parts projected to them.
+        choosing += 9.0 * f**3 + 2.0 * (4.0 * f**3 + 2.0 * f**2 * T)
     sums = 8.0 * f * (f + T)
     return [
         Stage(
@@ -115,28 +135,36 @@ def probe_fit(method: LinearProbe, size: Size, rows: int) -> list[Stage]:
     ]
 
 
-def probe_scores(name: str, size: Size, n_scored: float, verdicts: bool) -> Stage:
-    """Multiply features by weights, in float64."""
+def probe_scores(
+    name: str, method: LinearProbe, size: Size, n_scored: float, verdicts: bool
+) -> Stage:
+    """Multiply features by weights, in float64, and leave each image out of its own."""
     f, T = float(size.features), float(size.tags)
     return Stage(
         name,
         passes=Work(
-            product64=2.0 * n_scored * f * T,
+            product64=2.0 * n_scored * f * (T + (f if method.leave_one_out else 0.0)),
             copied=n_scored * T * 60.0,
             read=n_scored * f * size.feature_bytes,
             calls=(VERDICT_CALLS if verdicts else 10.0) * n_scored,
         ),
         n_passes=1,
-        held=40.0 * size.given + 40.0 * size.images + 8.0 * f * T,
+        held=40.0 * size.given + 40.0 * size.images + probe_arrays(method, size),
         block=PROBED_AT_ONCE * (T * 40.0 + f * 24.0),
-        shared=8.0 * f * T,
+        shared=probe_arrays(method, size),
         answer=SCORED_ROWS * 400.0,
     )
 
 
-def probe_disk(size: Size) -> float:
-    """Return the bytes of the model: weights, and the names of everything."""
-    return 8.0 * size.features * size.tags + names_disk(size)
+def probe_arrays(method: LinearProbe, size: Size) -> float:
+    """Return the bytes of the weights, and of what leaving images out needs."""
+    columns = size.tags + (size.features if method.leave_one_out else 0)
+    return 8.0 * size.features * columns
+
+
+def probe_disk(method: LinearProbe, size: Size) -> float:
+    """Return the bytes of the model: arrays, and the names of everything."""
+    return probe_arrays(method, size) + names_disk(size)
 
 
 def count_fit(size: Size) -> list[Stage]:

@@ -29,6 +29,7 @@ _VOTES: Mapping[Choice, tuple[Any, ...]] = {
     "subtract_prior": _YES_OR_NO,
     "retrieved_per_voter": (1, 3),
     "unit_features": _YES_OR_NO,
+    "whitening": (0.0, 0.5),
 }
 
 _TRICLUSTERS: Mapping[Choice, tuple[Any, ...]] = {
@@ -121,11 +122,12 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
         "one_vote_per_owner": _YES_OR_NO,
         "retrieved_per_voter": (1, 3),
         "unit_features": _YES_OR_NO,
+        "whitening": (0.0, 0.5),
     },
     "linear-probe": {
-        "ridge": (None, 1e-5, 1e-4, 1e-3, 1e-2),
+        "ridge": (None, 1e-4, 3e-4, 1e-3, 1e-2, 1e-1),
         "balance": (0.0, 0.25, 0.5, 1.0),
-        "leave_one_out": _YES_OR_NO,
+        "whitening": (0.0, 0.5),
         "unit_features": _YES_OR_NO,
     },
     "implicit-als": {

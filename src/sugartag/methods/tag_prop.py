@@ -16,14 +16,14 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.settings import require_counts, require_not_negative
+from sugartag.methods.settings import require_counts, require_not_negative, require_shares
 from sugartag.methods.tag_prop_weights import (
     LikelihoodProblem,
     Weights,
     gathered,
     learned_weights,
 )
-from sugartag.methods.voters import FittedVoters, all_tags, chosen_search
+from sugartag.methods.voters import FittedVoters, all_tags, chosen_search, chosen_whitening
 
 ROWS_AT_ONCE = 2048
 """Images whose neighbours are searched in one step when the weights are learned."""
@@ -84,6 +84,8 @@ class TagProp:
     owner the look-alikes of one owner, are passed over."""
     unit_features: bool = True
     """Scale the features of each image to length 1 before comparing them."""
+    whitening: float = 0.5
+    """Compare images by half-whitened principal components, as in tag-vote; 0 in the original."""
     learning_images: int = 5000
     """Images drawn to learn the weights from; all are used in the original. A weight for each rank
     needs no more."""
@@ -97,6 +99,7 @@ class TagProp:
             self, "neighbours", "retrieved_per_voter", "learning_images", "max_iterations"
         )
         require_not_negative(self, "own_weight", "shrinkage")
+        require_shares(self, "whitening")
 
     def fit(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
@@ -109,6 +112,9 @@ class TagProp:
             "retrieved": self.neighbours * self.retrieved_per_voter,
             "unit_features": self.unit_features,
             "one_vote_per_owner": self.one_vote_per_owner,
+            "whitening": chosen_whitening(
+                self.whitening, collection, unit_features=self.unit_features, engine=engine
+            ),
             "search": chosen_search(self.search, collection.n_images),
         }
         voters = FittedVoters(**asked).ready()

@@ -12,9 +12,9 @@ import numpy as np
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
-from sugartag.methods.settings import require, require_counts
+from sugartag.methods.settings import require, require_counts, require_shares
 from sugartag.methods.tag_prior import images_with_each_tag
-from sugartag.methods.voters import FittedVoters, chosen_search
+from sugartag.methods.voters import FittedVoters, chosen_search, chosen_whitening
 from sugartag.methods.voters import all_tags as all_tags
 
 
@@ -55,6 +55,9 @@ class TagVote:
     """Nearest images looked at for each voter wanted; owners with many look-alikes use them up."""
     unit_features: bool = True
     """Scale the features of each image to length 1 before comparing them."""
+    whitening: float = 0.5
+    """Compare images by up to 256 principal components of their features, each divided by its
+    standard deviation to this power: 0.5 is half-whitening. 0 compares the features themselves."""
     subtract_prior: bool = True
     """Subtract the votes that a tag would get from voters drawn at random."""
     search: Literal["auto", "exact", "usearch"] = "auto"
@@ -64,6 +67,7 @@ class TagVote:
 
     def __post_init__(self) -> None:
         require_counts(self, "neighbours", "retrieved_per_voter")
+        require_shares(self, "whitening")
 
     def fit(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
@@ -81,6 +85,9 @@ class TagVote:
             "retrieved": self.neighbours * self.retrieved_per_voter,
             "unit_features": self.unit_features,
             "one_vote_per_owner": self.one_vote_per_owner,
+            "whitening": chosen_whitening(
+                self.whitening, collection, unit_features=self.unit_features, engine=engine
+            ),
             "search": chosen_search(self.search, collection.n_images),
         }
 

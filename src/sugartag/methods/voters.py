@@ -17,12 +17,16 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
+from sugartag.engine.base import Engine
+from sugartag.features.whitening import Whitening, whitening_of
 from sugartag.linalg.distances import unit_rows
 from sugartag.linalg.index import RowIndex, usearch_is_installed
 from sugartag.linalg.neighbours import Neighbours, nearest_rows
 
 ROWS_AT_ONCE = 16384
 """Images searched in one step."""
+COMPONENTS = 256
+"""Principal components that whitened images are compared by, at most."""
 EXACT_UP_TO = 200_000
 """Images that ``auto`` searches exactly: extrapolated, an index takes less time beyond."""
 
@@ -45,6 +49,8 @@ class FittedVoters:
     """Whether features are scaled to length 1."""
     one_vote_per_owner: bool
     """Whether an owner has one vote, rather than each image."""
+    whitening: Whitening | None
+    """The space in which images are compared; None where that is the features' own."""
     search: str
     """How the nearest images are found: ``exact``, or by an index of ``usearch``."""
 
@@ -102,7 +108,9 @@ class FittedVoters:
 
     @cached_property
     def _built_index(self) -> RowIndex:
-        return RowIndex.of(self._features_by_block(), self.collection.n_features)
+        whitening = self.whitening
+        n_numbers = self.collection.n_features if whitening is None else whitening.n_components
+        return RowIndex.of(self._features_by_block(), n_numbers)
 
     def _features_by_block(self) -> Iterator[FloatArray]:
         for block in self.collection.blocks(ROWS_AT_ONCE):
@@ -110,7 +118,21 @@ class FittedVoters:
             yield self._prepared(rows.features_like(self.collection.n_features))
 
     def _prepared(self, features: FloatArray) -> FloatArray:
-        return unit_rows(features) if self.unit_features else features
+        """Return the features as they are compared, float32."""
+        scaled = unit_rows(features) if self.unit_features else features
+        if self.whitening is None:
+            return scaled
+        whitened = self.whitening.transform(scaled).astype(np.float32)
+        return unit_rows(whitened) if self.unit_features else whitened
+
+
+def chosen_whitening(
+    power: float, collection: Collection, *, unit_features: bool, engine: Engine
+) -> Whitening | None:
+    """Return the space to compare images in, for the setting ``whitening``."""
+    if power == 0:
+        return None
+    return whitening_of(collection, COMPONENTS, power, unit_features=unit_features, engine=engine)
 
 
 def chosen_search(asked: str, n_images: int) -> str:
