@@ -199,13 +199,6 @@ def test_the_other_sections_have_their_tables():
     assert "| tag-vote, usearch | 50 | – | – |" in page
 
 
-def test_the_text_about_a_billion_images_is_taken_in_without_its_heading():
-    page = render({}, billion="# A billion\n\nMuch room.\n")
-
-    assert "## What a billion images need\n\nMuch room.\n" in page
-    assert "# A billion\n" not in page
-
-
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0.0312, "0.031 s"), (1.26, "1.3 s"), (89.0, "89.0 s"), (600.0, "10.0 min"), (9e3, "2.5 h")],
