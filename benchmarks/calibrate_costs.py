@@ -44,7 +44,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 """Settings that change the costs so much that they are measured apart."""
 USUAL_POWERS = {"images": 1.0, "tags": 0.5, "features": 0.25}
 """What a power is where the runs do not show it: the size did not vary."""
-POWERS = {"images": (0.5, 2.0), "tags": (0.25, 2.0), "features": (0.0, 2.0)}
+POWERS = {"images": (0.25, 2.0), "tags": (0.25, 2.0), "features": (0.0, 2.0)}
 """Powers are kept within these."""
 LEAST_FACTOR = 0.05
 """Factors are kept above this: every part counts for something; ..."""

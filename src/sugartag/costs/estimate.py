@@ -38,14 +38,9 @@ class Plan:
         return cls(method, size, shipped_costs(method), **how)
 
     @property
-    def what(self) -> str:
-        """What is done, and on what."""
-        return f"{self.size.images:,} images and {self.size.tags:,} tags"
-
-    @property
-    def name(self) -> str:
-        """The subject of a message about this plan."""
-        return self.method.name
+    def subject(self) -> tuple[str, str]:
+        """What needs memory, and for what: words for a message."""
+        return self.method.name, f"{self.size.images:,} images and {self.size.tags:,} tags"
 
     @property
     def seconds(self) -> float:
@@ -78,7 +73,7 @@ class Plan:
     def as_json(self, rows: int = USUAL_ROWS) -> dict[str, Any]:
         """Return the estimate, rounded to the digits that mean something."""
         memory = self.memory(rows)
-        made: dict[str, Any] = {
+        return {
             "method": self.method.name,
             "size": asdict(self.size),
             "workers": self.workers,
@@ -92,7 +87,6 @@ class Plan:
             "collection_bytes": _rounded(self.size.disk),
             "suggest": {"seconds": _rounded(self.suggest_seconds)},
         }
-        return made
 
     def _divided(self, seconds: float, pass_share: float) -> float:
         """Return seconds of this machine, with the passes divided by the workers."""
@@ -123,14 +117,9 @@ class Update(Plan):
         return cls(model.method, size, costs, added=more.images, known=len(before.ids), **how)
 
     @property
-    def name(self) -> str:
-        """The subject of a message about this plan."""
-        return "an update"
-
-    @property
-    def what(self) -> str:
-        """What is done, and on what."""
-        return f"{self.added:,} images and a model of {self.known:,}"
+    def subject(self) -> tuple[str, str]:
+        """What needs memory, and for what: words for a message."""
+        return "an update", f"{self.added:,} images and a model of {self.known:,}"
 
     def memory(self, rows: int = USUAL_ROWS) -> float:
         """Return the peak memory of the update in bytes."""

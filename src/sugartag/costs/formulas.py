@@ -18,9 +18,7 @@ SCORED_ROWS = 1_024
 COMPONENTS = 512
 """Visual components that sugar-plus uses, at most."""
 REFERENCES = 200
-"""Reference images of each owner, at most, ..."""
-REFERENCE_BYTES = 64 * 4
-"""... and what each takes: 64 numbers in float32."""
+"""Reference images of each owner, at most."""
 COMPARING = ("tag-vote", "tag-vote-own", "tag-prop")
 """Methods each of whose threads compares a block with all images."""
 
@@ -44,24 +42,23 @@ def disk_parts(method: Any, size: Size) -> Parts:
     return {"names": names, **DISK.get(method.name, dense)(method, size)}
 
 
+def references(size: Size) -> float:
+    """Return the bytes of the reference images of all owners: 64 float32 numbers each."""
+    return 4.0 * 64 * min(size.images, REFERENCES * size.owners)
+
+
 def columns(method: Any, size: Size) -> float:
     """Return the columns of the regression of sugar-plus: tags, visual components, a constant."""
     predictors = min(size.tags, getattr(method, "max_predictors", size.tags))
     return predictors + min(size.features, COMPONENTS) + 1.0
 
 
-def references(size: Size) -> float:
-    """Return the bytes of the reference images of all owners."""
-    return float(REFERENCE_BYTES * min(size.images, REFERENCES * size.owners))
-
-
 def anchors(method: Any, size: Size) -> tuple[float, float]:
     """Return how many anchor images and anchor users sugar-tc chooses."""
     each = method.units_at_each_centre(size.images)
-    images = each * (method.image_clusters + method.user_clusters)
+    images, owners = each * (method.image_clusters + method.user_clusters), max(size.owners, 1)
     if method.anchor_reading == "product":
         images = min(each * method.image_clusters * method.user_clusters, method.max_units)
-    owners = max(size.owners, 1)
     return float(images), owners * -math.expm1(-images / owners)
 
 

@@ -46,9 +46,10 @@ def rows_within(plan: Plan, limit: float) -> int:
     """Return how many images a block may have to keep a limit; raise with advice if none do."""
     rows = rows_that_fit(plan, limit)
     if rows is None:
+        name, extent = plan.subject
         raise CapacityError(
-            f"{plan.name} needs about {in_bytes(needed(plan, FEWEST_ROWS))} of memory for "
-            f"{plan.what}, and may use {in_bytes(limit)}; {memory_advice(plan, limit)}"
+            f"{name} needs about {in_bytes(needed(plan, FEWEST_ROWS))} of memory for {extent}, and "
+            f"may use {in_bytes(limit)}; {memory_advice(plan, limit)}"
         )
     return rows
 

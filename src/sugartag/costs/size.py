@@ -24,11 +24,10 @@ class Size:
     """Bytes of one feature as stored."""
 
     def __post_init__(self) -> None:
-        for name, least in (("images", 1), ("tags", 1), ("given", 0), ("owners", 0)):
-            if getattr(self, name) < least:
-                raise SettingsError(f"{name} must be at least {least}, not {getattr(self, name):g}")
-        if self.features < 0:
-            raise SettingsError(f"features must be at least 0, not {self.features:g}")
+        for name in ("images", "tags", "given", "owners", "features"):
+            value, least = getattr(self, name), int(name in ("images", "tags"))
+            if value < least:
+                raise SettingsError(f"{name} must be at least {least}, not {value:g}")
 
     @property
     def disk(self) -> float:
