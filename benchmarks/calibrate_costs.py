@@ -56,7 +56,8 @@ def worlds(images: int, tags: int) -> list[tuple[dict[str, int], int]]:
     """Return a size, the same with more images, tags or features, and one with smaller blocks."""
     first = {"n_images": images, "n_tags": tags, "n_owners": images // 10, "n_features": 128}
     larger = first | {"n_images": 5 * images, "n_owners": images // 2}
-    others = (larger, first | {"n_tags": 4 * tags}, first | {"n_features": 512})
+    between = first | {"n_images": 2 * images, "n_owners": images // 5}
+    others = (between, larger, first | {"n_tags": 4 * tags}, first | {"n_features": 512})
     return [(world, USUAL_ROWS) for world in (first, *others)] + [(larger, 512)]
 
 
