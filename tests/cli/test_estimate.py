@@ -88,7 +88,9 @@ def test_nothing_is_written_by_an_estimate(photos):
 
 
 def test_an_imagined_collection_is_estimated_for_many_workers():
-    told = done("estimate", "--images", "1e10", "--tags", "2e5", "--workers", "64")
+    of = ("--images", "1e10", "--tags", "2e5", "--method", "tag-vote")
+
+    told = done("estimate", *of, "--workers", "64")
 
     assert "10,000,000,000 images, 200,000 tags" in told
     assert "with 64 worker processes" in told
