@@ -1,252 +1,179 @@
-"""How much more the stages of a fit take than their formulas say: the constants of ``costs``.
+"""The constants of ``sugartag estimate``: measures fits and writes costs/calibration.json.
 
-Fits planted collections of a few sizes, each in a process of its own, and writes by what the
-seconds, the memory and the disk of each stage have to be multiplied. Methods without formulas get
-a power law through three sizes.
+    python benchmarks/calibrate_costs.py --methods sugar-plus
+    python benchmarks/calibrate_costs.py --refit
+
+The first measures some methods, each on planted collections of a few sizes and in a process of its
+own, and replaces their runs in benchmarks/results/cost-runs.json; without ``--methods``, those of
+all. Both then fit the constants to all runs of that file: power laws of processor time by least
+squares of logarithms, and factors of the parts of memory and disk by least squares of relative
+errors.
 """
 
 import argparse
 import json
-import math
 import statistics
 import time
-from dataclasses import asdict, fields
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+from scipy.optimize import lsq_linear
+
 from measured_fit import measured
-from sugartag.costs.calibration import Calibration, Iterations
-from sugartag.costs.estimate import estimate_fit
-from sugartag.costs.families import Job, is_counted
-from sugartag.costs.rates import Rates
+from sugartag.costs.calibration import FEATURES, IMAGES, OTHER, OTHER_WITHIN, RATE, TAGS
+from sugartag.costs.estimate import USUAL_ROWS
+from sugartag.costs.formulas import Parts, disk_parts, held_parts, thread_parts
 from sugartag.costs.size import Size
 from sugartag.evaluation.cost import machine
 from sugartag.methods.registry import make_method, method_names, missing_package
 
-WORLDS = (
-    {"n_images": 7_000, "n_tags": 700, "n_owners": 700, "n_features": 128},
-    {"n_images": 16_000, "n_tags": 1_500, "n_owners": 1_600, "n_features": 256},
-    {"n_images": 40_000, "n_tags": 1_000, "n_owners": 4_000, "n_features": 128},
-)
-SMALL_WORLDS = (
-    {"n_images": 2_000, "n_tags": 400, "n_owners": 200, "n_features": 64},
-    {"n_images": 6_500, "n_tags": 600, "n_owners": 650, "n_features": 128},
-)
-ROUGH_WORLDS = (
-    {"n_images": 4_000, "n_tags": 500, "n_owners": 400, "n_features": 128},
-    {"n_images": 10_000, "n_tags": 500, "n_owners": 1_000, "n_features": 128},
-    {"n_images": 4_000, "n_tags": 1_250, "n_owners": 400, "n_features": 128},
-)
-SMALL_ROUGH = tuple(world | {"n_images": world["n_images"] // 4} for world in ROUGH_WORLDS)
-COUNTED = ("sugar-plus", "sugar-tc", "tag-vote", "linear-probe", "tag-prior")
-"""One method of each family of formulas."""
-SLOWER, LARGER = (0.1, 20.0), (0.25, 2.5)
-"""Factors are looked for between these: what lies beyond is not the stage's own."""
-TOO_SHORT, TOO_SMALL = 0.03, 20e6
-"""Seconds and bytes of a stage, on average, below which it tells nothing."""
-NEW_PEAK = 1.1
-"""A stage's memory is its own where it is so many times that of all stages before."""
-POWERS = (0.5, 1.5)
-"""Powers are looked for between these: three sizes cannot tell more."""
+Run = dict[str, Any]
+
+FAST = ("sugar-plus", "tag-vote", "tag-vote-own", "linear-probe", "tag-prior", "original")
+FAST += ("implicit-als",)
+SMALLEST = {**dict.fromkeys(FAST, (8_000, 800)), "sugar-tc": (8_000, 400)}
+"""Images and tags of the smallest collection that a method is measured on; ..."""
+SMALLEST_USUAL = (1_000, 400)
+"""... of other methods, which take long."""
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "sugar-tc exact": ("sugar-tc", {"solver": "exact", "scoring": "reconstruction"})
+}
+"""Settings that change the costs so much that they are measured apart."""
+USUAL_POWERS = {"images": 1.0, "tags": 0.5, "features": 0.25}
+"""What a power is where the runs do not show it: the size did not vary."""
+POWERS = {"images": (0.25, 2.0), "tags": (0.25, 2.0), "features": (0.0, 2.0)}
+"""Powers are kept within these."""
+LEAST_FACTOR = 0.05
+"""Factors are kept above this: every part counts for something; ..."""
+LEAST_OF = dict.fromkeys(("cross", "gram", "tensor"), 0.5)
+"""... those of arrays that outgrow all others in larger collections, for at least this."""
 
 
-def main() -> None:
-    """Measure, keep what was measured, and write the constants that follow from all of it."""
-    asked = _arguments()
-    runs = _read(asked.runs)
-    worlds, rough_worlds = (SMALL_WORLDS, SMALL_ROUGH) if asked.small else (WORLDS, ROUGH_WORLDS)
-    for name in _chosen(asked):
-        counted = name in COUNTED
-        runs[name] = [
-            _told(measured(name, {}, world, suggest=counted, by_processor=asked.small))
-            for world in (worlds if counted else rough_worlds)
-        ]
-        asked.runs.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
-    measured_on = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
-    if asked.refit and asked.out.exists():
-        # Whoever makes constants anew has not measured them.
-        before = json.loads(asked.out.read_text(encoding="utf-8"))
-        measured_on = {key: before[key] for key in measured_on}
-    made = measured_on | constants(runs)
-    asked.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    print(f"{sum(map(len, runs.values()))} fits: {asked.out}")
+def worlds(images: int, tags: int) -> list[tuple[dict[str, int], int]]:
+    """Return a size, the same with more images, tags or features, and one with smaller blocks."""
+    first = {"n_images": images, "n_tags": tags, "n_owners": images // 10, "n_features": 128}
+    larger = first | {"n_images": 5 * images, "n_owners": images // 2}
+    between = first | {"n_images": 2 * images, "n_owners": images // 5}
+    others = (between, larger, first | {"n_tags": 4 * tags}, first | {"n_features": 512})
+    return [(world, USUAL_ROWS) for world in (first, *others)] + [(larger, 512)]
 
 
-def _chosen(asked: argparse.Namespace) -> list[str]:
-    if asked.refit:
-        return []
-    able = [name for name in method_names() if missing_package(name) is None]
-    wanted = asked.methods or able
-    return [n for n in wanted if n in COUNTED or not is_counted(make_method(n))]
-
-
-def _read(file: Path) -> dict[str, list[dict[str, Any]]]:
-    if not file.exists():
-        return {}
-    runs: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
+def measure(entry: str) -> list[Run]:
+    """Measure all worlds of one entry."""
+    name, settings = VARIANTS.get(entry, (entry, {}))
+    runs = []
+    for world, rows in worlds(*SMALLEST.get(name, SMALLEST_USUAL)):
+        run = measured(name, settings, world, rows_at_once=rows)
+        runs.append(run)
+        print(
+            f"{entry} {world}: {run['fit_seconds']:.1f} s, {run['peak_bytes'] / 1e6:.0f} MB",
+            flush=True,
+        )
     return runs
 
 
-def constants(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Return all that the shipped file has, from what was measured."""
-    # Runs of a method may be older than those of another, of code that loaded less.
-    bases = {
-        name: statistics.median(run["before_bytes"] for run in own) for name, own in runs.items()
-    }
-    seconds: dict[str, Any] = {}
-    memory: dict[str, Any] = {}
-    disk, iterations, rough = {}, {}, {}
-    for name, own in runs.items():
-        print(name)
-        base = bases[name]
-        if not is_counted(make_method(name)):
-            rough[name] = power_law(own, base)
-            continue
-        if all(run["iterations"] for run in own):
-            iterations[name] = steps_by_images(own)
-        seconds[name], found = factors(own, base)
-        more = whole_memory(own, Calibration(base, seconds, {name: found}, iterations=iterations))
-        memory[name] = {stage: _short(factor * more) for stage, factor in found.items()}
-        on_disk = sum(run["model_bytes"] for run in own)
-        disk[name] = _short(on_disk / sum(_job(run).disk() for run in own))
+def constants(runs: list[Run]) -> dict[str, Any]:
+    """Return the entry of one method in the calibration file."""
+    usual = [run for run in runs if run["rows_at_once"] == USUAL_ROWS]
+    # A lower rate of the same machine was measured while it was busy.
+    rate = max(run["rates"]["product"] for run in runs)
+    base = statistics.median(run["base_bytes"] for run in runs)
+    peaks = [run["peak_bytes"] for run in runs]
     return {
-        "base_bytes": max(bases.values()),
-        "rates": next(iter(runs.values()))[0]["rates"],
-        "seconds": seconds,
-        "bytes": memory,
-        "disk": disk,
-        "iterations": {name: asdict(found) for name, found in iterations.items()},
-        "rough": rough,
+        "fit": power_law(usual, "fit_seconds", rate),
+        "suggest": power_law(usual, "suggest_seconds", rate),
+        "pass_share": _short(
+            min(1.0, _total(usual, "pass_seconds") / _total(usual, "fit_seconds"))
+        ),
+        "base_bytes": base,
+        "memory": factors([memory_parts(run) for run in runs], peaks, base),
+        "disk": factors([_of(run, disk_parts) for run in runs], [r["model_bytes"] for r in runs]),
+        "scratch_bytes": _short(
+            _total(runs, "scratch_bytes") / sum(run["size"]["images"] for run in runs)
+        ),
     }
 
 
-def factors(runs: list[dict[str, Any]], base: float) -> tuple[dict[str, float], dict[str, float]]:
-    """Return by what the seconds and the bytes of each stage are to be multiplied.
-
-    The sums over all runs are compared, so that the largest collections count most.
-    """
-    slower: dict[str, list[tuple[float, float]]] = {}
-    larger: dict[str, list[tuple[float, float]]] = {}
-    for run in runs:
-        job, rates = _job(run), Rates(**run["rates"])
-        highest = base
-        for stage in (*job.fit_stages(), job.suggest_stage()):
-            seconds, peak = (run[key].get(stage.name) for key in ("stage_seconds", "stage_bytes"))
-            counted = stage.held + rates.cores * (stage.block + stage.answer + stage.band)
-            if seconds:
-                fixed = stage.fixed / rates.calls
-                pair = max(seconds - fixed, 0.0), stage.seconds(rates, rates.cores)
-                slower.setdefault(stage.name, []).append(pair)
-            # Below an earlier peak, memory may be what an earlier stage has left behind: it is the
-            # most that the stage can have taken.
-            if peak and counted:
-                own = max(peak - base - stage.loaded, 0.0)
-                if counted > own or peak - base > NEW_PEAK * (highest - base):
-                    larger.setdefault(stage.name, []).append((own, counted))
-            highest = max(highest, peak or 0.0)
-    for name, pairs in slower.items():
-        told = [" ".join(f"{m / c:.2f}" for m, c in some) for some in (pairs, larger.get(name, []))]
-        print(f"  {name:12} {pairs[-1][0]:6.2f} s; time {told[0]}; memory {told[1]}")
-    return _ratios(slower, SLOWER, TOO_SHORT), _ratios(larger, LARGER, TOO_SMALL)
+def power_law(runs: list[Run], key: str, rate: float) -> dict[str, float]:
+    """Return the seconds at the reference size and speed, and the powers of each dimension."""
+    units = {"images": IMAGES, "tags": TAGS, "features": FEATURES}
+    sizes = np.log([[run["size"][name] / unit for name, unit in units.items()] for run in runs])
+    seconds = np.log([max(run[key], 1e-3) * rate / RATE for run in runs])
+    usual = np.array(list(USUAL_POWERS.values()))
+    # The smallest change of the usual powers that fits best: none where a size did not vary.
+    rest = seconds - sizes @ usual
+    change = np.linalg.lstsq(sizes - sizes.mean(axis=0), rest - rest.mean(), rcond=1e-6)[0]
+    powers = np.clip(usual + change, *np.array(list(POWERS.values())).T)
+    first = float(np.exp((seconds - sizes @ powers).mean()))
+    return {"seconds": _short(first), **dict(zip(units, map(_short, powers), strict=True))}
 
 
-def _ratios(
-    by_stage: dict[str, list[tuple[float, float]]], between: tuple[float, float], least: float
-) -> dict[str, float]:
-    """Return what was measured over what was counted; 1 where too little was measured."""
-    made = {}
-    for name, pairs in by_stage.items():
-        took, counted = (sum(values) for values in zip(*pairs, strict=True))
-        told = took >= least * len(pairs) and counted > 0
-        made[name] = _short(min(max(took / counted, between[0]), between[1])) if told else 1.0
-    return made
+def factors(parts: list[Parts], measured: list[float], base: float = 0.0) -> dict[str, float]:
+    """Return by what each part is multiplied so that the sums are nearest to what was measured."""
+    matrix = np.array([list(each.values()) for each in parts])
+    total = np.array(measured)
+    least = [LEAST_OF.get(name, LEAST_FACTOR) for name in parts[0]]
+    bounds = least, np.full(len(least), np.inf)
+    found = lsq_linear(matrix / total[:, None], (total - base) / total, bounds=bounds).x
+    return dict(zip(parts[0], map(_short, found), strict=True))
 
 
-def whole_memory(runs: list[dict[str, Any]], calibration: Calibration) -> float:
-    """Return by what the memory of all stages is to be multiplied so that the peaks are right.
-
-    Memory that one stage gives back is not always given back to the system, and counts for the
-    next one.
-    """
-    peaks = counted = 0.0
-    for run in runs:
-        rates = Rates(**run["rates"])
-        job = _job(run)
-        made = estimate_fit(job.method, job.size, rates, calibration)
-        peaks += run["fit_peak_bytes"] - calibration.base_bytes
-        counted += made.bytes - calibration.base_bytes
-        print(
-            f"  peak {run['fit_peak_bytes'] / 1e6:.0f} MB, estimated {made.bytes / 1e6:.0f} MB; "
-            f"{run['fit_seconds']:.1f} s, estimated {made.seconds:.1f} s"
-        )
-    return peaks / counted
+def memory_parts(run: Run) -> Parts:
+    """Return the parts of memory of one run, which had one thread."""
+    rows = run["rows_at_once"]
+    return _of(run, held_parts) | _of(run, lambda method, size: thread_parts(method, size, rows))
 
 
-def power_law(runs: list[dict[str, Any]], base: float) -> dict[str, float]:
-    """Return a power law through runs of three sizes: the first, more images, more tags."""
-    first, images, tags = runs
-    more_images = images["size"]["images"] / first["size"]["images"]
-    more_tags = tags["size"]["tags"] / first["size"]["tags"]
-
-    def power(other: dict[str, Any], key: str, less: float, more: float) -> float:
-        ratio = max(other[key] - less, 1.0) / max(first[key] - less, 1.0)
-        return _short(min(max(math.log(ratio) / math.log(more), POWERS[0]), POWERS[1]))
-
-    return {
-        "images": first["size"]["images"],
-        "tags": first["size"]["tags"],
-        "seconds": _short(first["fit_seconds"]),
-        "seconds_by_images": power(images, "fit_seconds", 0.0, more_images),
-        "seconds_by_tags": power(tags, "fit_seconds", 0.0, more_tags),
-        "bytes": _short(max(first["fit_peak_bytes"] - base, 1e6)),
-        "bytes_by_images": power(images, "fit_peak_bytes", base, more_images),
-        "bytes_by_tags": power(tags, "fit_peak_bytes", base, more_tags),
-        "disk": float(first["model_bytes"]),
-    }
+def _of(run: Run, formula: Callable[[Any, Size], Parts]) -> Parts:
+    unknown = run["method"] == OTHER
+    method = SimpleNamespace(name=OTHER) if unknown else make_method(run["method"], run["settings"])
+    return formula(method, Size(**run["size"]))
 
 
-def steps_by_images(runs: list[dict[str, Any]]) -> Iterations:
-    """Return a power law through the steps that an iterative solver took: the line of logarithms.
-
-    The more images, the sooner it is done: their mean is smoother.
-    """
-    images = [math.log(run["size"]["images"]) for run in runs]
-    steps = [math.log(statistics.mean(run["iterations"])) for run in runs]
-    slope = statistics.linear_regression(images, steps).slope if len(runs) > 1 else 0.0
-    middle = (math.exp(statistics.mean(values)) for values in (images, steps))
-    return Iterations(*map(_short, middle), _short(min(max(slope, -POWERS[1]), POWERS[1])))
+def calibration(runs: dict[str, list[Run]]) -> dict[str, Any]:
+    """Return the constants of all methods, and those of methods that were not measured."""
+    pooled = [run | {"method": OTHER} for own in runs.values() for run in own]
+    made = {entry: constants(own) for entry, own in runs.items()}
+    return made | {OTHER: constants(pooled) | {"within": OTHER_WITHIN}}
 
 
-def _job(run: dict[str, Any]) -> Job:
-    size = Size(**{f.name: run["size"][f.name] for f in fields(Size)})
-    own = {run["method"]: steps_by_images([run])} if run["iterations"] else {}
-    calibration = Calibration(iterations=own)
-    return Job(make_method(run["method"], run["settings"]), size, 8_192, calibration)
+def _total(runs: list[Run], key: str) -> float:
+    return float(sum(run[key] for run in runs))
 
 
 def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _told(run: dict[str, Any]) -> dict[str, Any]:
-    print(
-        f"{run['method']} {run['world']}: {run['fit_seconds']:.1f} s, "
-        f"{run['fit_peak_bytes'] / 1e6:.0f} MB",
-        flush=True,
-    )
-    return run
+def main() -> None:
+    """Measure what is asked for, and write the constants that follow from all runs."""
+    asked = _arguments()
+    runs = json.loads(asked.runs.read_text(encoding="utf-8")) if asked.runs.exists() else {}
+    chosen = [n for n in method_names() if missing_package(n) is None] + list(VARIANTS)
+    for entry in () if asked.refit else asked.methods or chosen:
+        runs[entry] = measure(entry)
+        asked.runs.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+    known = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
+    if asked.refit and asked.out.exists():
+        before = json.loads(asked.out.read_text(encoding="utf-8"))
+        known = {key: before[key] for key in known}
+    text = json.dumps(known | {"methods": calibration(runs)}, indent=1)
+    asked.out.write_text(text + "\n", encoding="utf-8")
+    print(f"{sum(map(len, runs.values()))} runs: {asked.out}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     root = Path(__file__).resolve().parents[1]
     shipped = root / "src" / "sugartag" / "costs" / "calibration.json"
-    parser.add_argument("--out", type=Path, default=shipped)
     kept = root / "benchmarks" / "results" / "cost-runs.json"
+    parser.add_argument("--out", type=Path, default=shipped)
     parser.add_argument("--runs", type=Path, default=kept, help="What was measured.")
     parser.add_argument("--refit", action="store_true", help="Measure nothing.")
-    parser.add_argument("--methods", nargs="*", help="Only these; the others stay as they are.")
-    parser.add_argument("--small", action="store_true", help="Smaller worlds, by processor time.")
+    parser.add_argument("--methods", nargs="*", help="Only these; the runs of others stay.")
     return parser.parse_args()
 
 

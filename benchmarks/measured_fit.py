@@ -1,11 +1,10 @@
-"""One fit in a process of its own: seconds and peak memory by stage, as ``costs`` names them.
+"""One fit in a process of its own: processor time, peak memory, and disk.
 
-The functions that make up a fit are timed from outside, each without those that it calls. Memory is
-anonymous memory, which leaves out the pages of the mapped collection and of scratch files.
+One thread does the work, so that the figures hold on a busy machine. Memory is anonymous memory,
+which leaves out pages of mapped files: those of the collection and of scratch files.
 """
 
 import argparse
-import functools
 import json
 import os
 import subprocess
@@ -13,65 +12,72 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, replace
-from importlib import import_module
+import weakref
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sugartag.engine import LocalEngine
+from sugartag.engine.room import SMALL
 from sugartag.evaluation.cost import anonymous_bytes
 
 SECONDS_BETWEEN_SAMPLES = 0.005
-STAGES = {
-    "sugar-plus": {
-        "sugartag.methods.sugar_plus.method": {
-            "gather_evidence": "evidence",
-            "choose": "choosing",
-            "add_up": "adding up",
-            "find_look_alikes": "look-alikes",
-            "learn_manners": "judging",
-            "SugarPlus.solved": "solving",
-            "SugarPlus._looked_at": "seeing",
-            "SugarPlus._subjects": "seeing",
-            "with_sight": "seeing",
-            "SugarPlus.fit": "learning",
-        }
-    },
-    "sugar-tc": {
-        "sugartag.methods.sugar_tc": {
-            "build_graph": "anchors",
-            "build_problem": "projecting",
-            "complete": "completing",
-            "SugarTC.fit": "completing",
-        }
-    },
-}
-"""Which function is which stage; of other methods, ``fit`` is the only one."""
-OF_ALL = {
-    "sugartag.fitting": {
-        "calibrate": "calibrating",
-        "learn_thresholds": "thresholds",
-        "run_id": "naming",
-    }
-}
+WARM_UP = {"n_images": 400, "n_tags": 200, "n_owners": 40, "n_features": 16, "n_topics": 8}
+"""Fitted before anything is measured: loads packages and compiles what is compiled."""
 
 
-class Watch:
-    """Knows what stage runs, and notes how long and in what memory."""
+@dataclass
+class Meter:
+    """What a fit has used so far."""
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
-        self.seconds: dict[str, float] = defaultdict(float)
-        self.peaks: dict[str, float] = defaultdict(float)
-        self.iterations: list[int] = []
-        self._stages = ["else"]
-        self._since = clock()
+    pass_seconds: float = 0.0
+    """Spent on blocks of images: what several workers share."""
+    scratch: int = 0
+    """Bytes of scratch files now."""
+    most_scratch: int = 0
+
+    def add_scratch(self, n_bytes: int) -> None:
+        """Take note of a scratch file that is there, or with a negative size no longer is."""
+        self.scratch += n_bytes
+        self.most_scratch = max(self.most_scratch, self.scratch)
+
+
+@dataclass(frozen=True)
+class MeteredEngine(LocalEngine):
+    """Counts the time spent on blocks, and the bytes of scratch files."""
+
+    meter: Meter = field(default_factory=Meter)
+
+    def map(self, function: Any, blocks: Any, *shared: Any, **named: Any) -> Any:
+        """Run the blocks and count their time."""
+
+        def timed(*values: Any, **more: Any) -> Any:
+            began = time.process_time()
+            try:
+                return function(*values, **more)
+            finally:
+                self.meter.pass_seconds += time.process_time() - began
+
+        return super().map(timed, blocks, *shared, **named)
+
+    def room(self, shape: Any, dtype: Any) -> Any:
+        """Return zeros, counted for as long as they are in a file."""
+        made = super().room(shape, dtype)
+        if made.nbytes >= SMALL:
+            self.meter.add_scratch(made.nbytes)
+            weakref.finalize(made, self.meter.add_scratch, -made.nbytes)
+        return made
+
+
+class PeakMemory:
+    """Samples the anonymous memory of this process for as long as its context lasts."""
+
+    def __init__(self) -> None:
+        self.bytes = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "PeakMemory":
         self._thread.start()
         return self
 
@@ -79,140 +85,82 @@ class Watch:
         self._over.set()
         self._thread.join()
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Count what happens in the context for a stage, and no longer for the one around it."""
-        self._switch(lambda: self._stages.append(name))
-        try:
-            yield
-        finally:
-            self._switch(self._stages.pop)
-
-    def wrapped(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        """Return the function, counted for a stage."""
-
-        @functools.wraps(function)
-        def call(*values: Any, **named: Any) -> Any:
-            with self.stage(name):
-                found = function(*values, **named)
-            if hasattr(found, "iterations"):
-                self.iterations.append(int(found.iterations))
-            return found
-
-        return call
-
-    def _switch(self, change: Callable[[], object]) -> None:
-        now = self._clock()
-        self.seconds[self._stages[-1]] += now - self._since
-        self._since = now
-        change()
-
     def _sample(self) -> None:
         while not self._over.wait(SECONDS_BETWEEN_SAMPLES):
-            name = self._stages[-1]
-            self.peaks[name] = max(self.peaks[name], anonymous_bytes())
+            self.bytes = max(self.bytes, anonymous_bytes())
 
 
 def measured(
     method: str,
     settings: dict[str, Any],
-    world: dict[str, Any],
+    world: dict[str, int],
     *,
+    rows_at_once: int = 8_192,
     suggest: bool = True,
-    by_processor: bool = False,
 ) -> dict[str, Any]:
-    """Plant a world, fit it in another process, and return what that took.
-
-    By processor time it has one thread, so that a busy machine can measure it, too.
-    """
+    """Plant a world, fit it in another process, and return what that took."""
     from sugartag.collection.synthetic import medium
 
-    planted = replace(medium(), n_topics=16, **world)
+    asked = {"method": method, "settings": settings, "rows_at_once": rows_at_once}
     with tempfile.TemporaryDirectory(prefix="sugartag-costs-") as folder:
-        planted.write(Path(folder) / "world", 0)
-        asked = {
-            "method": method,
-            "settings": settings,
-            "folder": folder,
-            "suggest": suggest,
-            "by_processor": by_processor,
-        }
-        command = [sys.executable, __file__, "--run", json.dumps(asked)]
-        threads = {"OPENBLAS_NUM_THREADS": "1"} if by_processor else {}
+        for name, shape in (("world", {"n_topics": 16, **world}), ("warm-up", WARM_UP)):
+            replace(medium(), **shape).write(Path(folder) / name, 0)
+        command = [sys.executable, __file__, "--folder", folder]
+        command += ["--run", json.dumps(asked | {"suggest": suggest})]
+        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
         done = subprocess.run(
             command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **threads}
         )
     found: dict[str, Any] = json.loads(done.stdout)
-    return {"method": method, "settings": settings, "world": world, **found}
+    return asked | {"world": world} | found
 
 
-def _run(asked: dict[str, Any]) -> dict[str, Any]:
-    # Loaded before the memory of nothing is measured.
-    import_module("sklearn.cluster")
-    import_module("sklearn.isotonic")
+def _run(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
+    from sugartag.costs import measure_rates
+    from sugartag.engine.heap import use_one_heap
 
+    use_one_heap()
+    _fit(asked, folder, "warm-up")
+    rates = measure_rates(clock=time.process_time).as_json()
+    return {"rates": rates} | _fit(asked, folder, "world")
+
+
+def _fit(asked: dict[str, Any], folder: Path, world: str) -> dict[str, Any]:
     from sugartag.changes.propose import Thresholds, propose
     from sugartag.collection import open_collection
-    from sugartag.costs import measure_rates, size_of
-    from sugartag.engine import LocalEngine
-    from sugartag.engine.heap import use_one_heap
+    from sugartag.costs import size_of
     from sugartag.fitting import fit_model
     from sugartag.methods.registry import make_method
     from sugartag.model_folder import save_model
 
-    use_one_heap()
-    folder = Path(asked["folder"])
-    files = sorted(folder.rglob("features.npy"))
-    clock = time.process_time if asked["by_processor"] else time.perf_counter
-    cores = 1 if asked["by_processor"] else os.cpu_count() or 1
-    rates = replace(measure_rates(files[0], clock=clock), cores=cores)
-    method = make_method(asked["method"], asked["settings"])
+    method, out = make_method(asked["method"], asked["settings"]), folder / f"{world}.model"
     # As the fit command does: what grows with the collection goes to files.
-    engine = LocalEngine(workers=cores, scratch=folder)
-    before = anonymous_bytes()
-    with Watch(clock) as watch:
-        _watch_stages(watch, asked["method"])
-        began = clock()
-        with watch.stage("opening"):
-            collection = open_collection(folder / "world")
+    engine = MeteredEngine(blas_threads=1, scratch=folder)
+    before, began = anonymous_bytes(), time.process_time()
+    with PeakMemory() as peak:
+        collection = replace(open_collection(folder / world), rows_at_once=asked["rows_at_once"])
         model = fit_model(method, collection, engine=engine, seed=0)
-        with watch.stage("saving"):
-            save_model(model, folder / "model")
-        whole = clock() - began
-        peak = max(watch.peaks.values())
-        if asked["suggest"]:
-            with watch.stage("suggesting"):
-                for _ in propose(model, collection, engine=engine, thresholds=Thresholds()):
-                    pass
-    stages = {name: seconds for name, seconds in watch.seconds.items() if name != "else"}
-    return {
-        "rates": rates.as_json(),
+        save_model(model, out)
+    found = {
         "size": asdict(size_of(collection)),
-        "before_bytes": before,
-        "fit_seconds": whole,
-        "fit_peak_bytes": peak,
-        "model_bytes": sum(path.stat().st_size for path in (folder / "model").rglob("*.*")),
-        "stage_seconds": stages,
-        "stage_bytes": dict(watch.peaks),
-        "iterations": watch.iterations,
+        "base_bytes": before,
+        "peak_bytes": max(peak.bytes, anonymous_bytes()),
+        "fit_seconds": time.process_time() - began,
+        "pass_seconds": engine.meter.pass_seconds,
+        "scratch_bytes": engine.meter.most_scratch,
+        "model_bytes": sum(file.stat().st_size for file in out.rglob("*") if file.is_file()),
     }
-
-
-def _watch_stages(watch: Watch, method: str) -> None:
-    from sugartag.methods.registry import METHODS
-
-    for module_name, functions in (OF_ALL | STAGES.get(method, {})).items():
-        module = import_module(module_name)
-        for path, stage in functions.items():
-            *owner, name = path.split(".")
-            holder = getattr(module, owner[0]) if owner else module
-            setattr(holder, name, watch.wrapped(getattr(holder, name), stage))
-    if method not in STAGES:
-        kind = METHODS[method]
-        kind.fit = watch.wrapped(kind.fit, "fitting")
+    if asked["suggest"]:
+        began = time.process_time()
+        for _ in propose(model, collection, engine=engine, thresholds=Thresholds()):
+            pass
+        found["suggest_seconds"] = time.process_time() - began
+    return found
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", required=True, help="What to fit, as JSON.")
-    print(json.dumps(_run(json.loads(parser.parse_args().run))))
+    parser.add_argument("--folder", required=True, type=Path, help="With the planted worlds.")
+    given = parser.parse_args()
+    print(json.dumps(_run(json.loads(given.run), given.folder)))

@@ -18,19 +18,13 @@ from sugartag.cli.engines import EngineChoice
 from sugartag.cli.main import main
 from sugartag.collection.store import open_collection, save_collection
 from sugartag.collection.synthetic import medium
-from sugartag.costs import size, system
-from sugartag.costs.advice import Plan
-from sugartag.costs.calibration import shipped_calibration
-from sugartag.costs.estimate import USUAL_ROWS
-from sugartag.costs.limits import FEWEST_ROWS
-from sugartag.costs.size import imagined_size
-from sugartag.costs.updating import Update
+from sugartag.costs import machine, size
+from sugartag.costs.estimate import USUAL_ROWS, Plan, Update
+from sugartag.costs.limits import FEWEST_ROWS, needed
+from sugartag.costs.machine import Rates
+from sugartag.costs.size import imagined_size, size_of
 from sugartag.methods.registry import make_method
 from sugartag.model_folder import load_model
-
-LIMITS = {"sugar-plus": 760, "tag-vote": 480}
-"""MiB in which a world of 20,000 images is fitted: little more than what is refused."""
-SETTINGS = {"sugar-plus": ("--set", "anchors=200"), "tag-vote": ()}
 
 
 def run(*arguments: object) -> Result:
@@ -58,22 +52,31 @@ def photos(tmp_path) -> Path:
     return tmp_path / "photos"
 
 
-def test_a_collection_is_estimated_by_stage(photos):
+@pytest.fixture(autouse=True)
+def rates(monkeypatch) -> Rates:
+    """Return the speed of every machine: no test depends on this one."""
+    fixed = Rates(cores=2, product=1e11)
+    monkeypatch.setattr(machine, "measure_rates", lambda: fixed)
+    return fixed
+
+
+def test_a_collection_is_estimated(photos):
     told = done("estimate", photos)
 
     assert told.startswith("sugar-plus on 600 images")
-    for word in ("adding up", "solving", "memory", "disk", "suggest", "measured"):
+    for word in ("fit ", "suggest ", "memory ", "disk ", "within a factor of 2", "2 cores, 100"):
         assert word in told
 
 
-def test_the_estimate_is_json_if_so_asked(photos):
+def test_the_estimate_is_json_if_so_asked(photos, rates):
     told = json.loads(done("estimate", photos, "--method", "tag-vote", "--json"))
 
-    assert told["size"]["images"] == 600
-    assert told["rates"]["product32_one"] > 0
-    assert sum(stage["seconds"] for stage in told["stages"]) == pytest.approx(
-        told["seconds"], rel=0.01
+    plan = Plan.of(
+        make_method("tag-vote"), size_of(open_collection(photos)), workers=2, rates=rates
     )
+    assert told.items() >= json.loads(json.dumps(plan.as_json())).items()
+    assert told["rates"] == {"cores": 2, "product": 1e11}
+    assert told["advice"] == []
 
 
 def test_nothing_is_written_by_an_estimate(photos):
@@ -84,14 +87,24 @@ def test_nothing_is_written_by_an_estimate(photos):
     assert sorted(photos.parent.rglob("*")) == before
 
 
-def test_a_collection_that_is_not_there_is_estimated_for_many_workers():
-    told = done("estimate", "--images", "1e10", "--tags", "2e5", "--workers", "64")
+def test_an_imagined_collection_is_estimated_for_many_workers():
+    of = ("--images", "1e10", "--tags", "2e5", "--method", "tag-vote")
+
+    told = done("estimate", *of, "--workers", "64")
 
     assert "10,000,000,000 images, 200,000 tags" in told
-    assert "by 64 processes" in told
-    assert "network" in told
-    assert "a worker" in told
+    assert "with 64 worker processes" in told
+    assert "and as much for each worker" in told
     assert "takes long" in told
+
+
+def test_more_workers_take_less_time():
+    of = ("estimate", "--images", "1e6", "--tags", "2e4", "--json", "--workers")
+    few, many = (json.loads(done(*of, workers)) for workers in (1, 64))
+
+    assert many["seconds"] < few["seconds"]
+    assert many["suggest"]["seconds"] == pytest.approx(few["suggest"]["seconds"] / 64, rel=0.01)
+    assert many["worker_bytes"] == few["worker_bytes"] > 0
 
 
 def test_settings_count():
@@ -101,12 +114,39 @@ def test_settings_count():
     assert few["bytes"] < many["bytes"]
 
 
-def test_what_does_not_fit_is_said_with_advice():
-    told = done("estimate", "--images", "1e6", "--tags", "2e4", "--max-memory", "1G")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_limit_that_does_not_hold_is_exit_code_3_after_the_estimate_and_the_advice(as_json):
+    words = ["--images", "1e6", "--tags", "2e4", "--max-memory", "200M"]
 
-    (line,) = [line for line in told.splitlines() if line.startswith("does not fit")]
-    assert "1 GiB may be used" in line
-    assert "try --" in line or "allow" in line
+    result = run("estimate", *words, *(["--json"] if as_json else []))
+
+    assert result.exit_code == 3
+    lines = json.loads(result.stdout)["advice"] if as_json else result.stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith("does not fit")]
+    assert "200 MiB may be used" in line
+    assert "allow" in line
+    assert as_json or "within a factor of 2" in result.stdout
+
+
+def test_a_limit_that_holds_with_smaller_blocks_is_estimated_with_them(photos, rates):
+    of = ("--images", "1e5", "--tags", "2e3", "--method", "linear-probe", "--json")
+    plan = Plan.of(make_method("linear-probe"), imagined_size(100_000, 2_000), workers=2)
+    limit = int(needed(plan, 1_024)) + 1
+
+    told = json.loads(done("estimate", *of, "--max-memory", limit))
+
+    assert told["rows_per_block"] == 1_024
+    assert told["bytes"] == pytest.approx(plan.memory(1_024), rel=1e-3)
+
+
+def test_memory_that_is_not_free_is_said_and_is_no_failure(photos, monkeypatch):
+    monkeypatch.setattr(machine, "available_memory", lambda: 10 << 20)
+    monkeypatch.setattr(machine, "free_disk", lambda place: 10)
+
+    told = done("estimate", photos)
+
+    assert "10 MiB is free: allow " in told
+    assert "10 B is free here: write the model to another disk" in told
 
 
 @pytest.mark.parametrize(
@@ -167,17 +207,17 @@ def test_a_limit_is_kept_by_smaller_blocks(monkeypatch):
     large = imagined_size(100_000, 500)
     monkeypatch.setattr(size, "size_of", lambda collection: large)
     collection, method = planted_collection(), make_method("linear-probe")
-    plan = Plan(method, large, shipped_calibration(), workers=1)
-    limit = int(plan.needed(USUAL_ROWS) + plan.needed(FEWEST_ROWS)) // 2
+    plan = Plan.of(method, large)
+    limit = int(needed(plan, USUAL_ROWS) + needed(plan, FEWEST_ROWS)) // 2
 
     kept = memory.kept_within(limit, method, collection, EngineChoice(workers=1))
 
     assert FEWEST_ROWS <= kept.rows_at_once < collection.rows_at_once
-    assert plan.needed(kept.rows_at_once) <= limit
+    assert needed(plan, kept.rows_at_once) <= limit
 
 
 def test_scarce_memory_is_warned_of_and_nothing_is_refused(photos, tmp_path, monkeypatch):
-    monkeypatch.setattr(system, "available_memory", lambda: 10 << 20)
+    monkeypatch.setattr(machine, "available_memory", lambda: 10 << 20)
 
     result = run("fit", photos, "--out", tmp_path / "model", "--method", "tag-prior")
 
@@ -185,40 +225,48 @@ def test_scarce_memory_is_warned_of_and_nothing_is_refused(photos, tmp_path, mon
     assert "of memory, and 10 MiB are free" in result.stderr
 
 
-@pytest.mark.parametrize("name", LIMITS)
-def test_a_fit_keeps_the_memory_it_is_told_to(name, tmp_path):
+def test_a_limit_holds_for_each_dask_worker(photos, tmp_path):
+    words = ["fit", photos, "--out", tmp_path / "model", "--engine", "dask", "--workers", 2]
+
+    assert "sugar-plus needs about" in refused(*words, "--max-memory", "50M")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("name", ["sugar-plus", "tag-vote"])
+def test_a_fit_keeps_its_limit(name, tmp_path):
     if not Path("/proc/self/status").exists():
         pytest.skip("only Linux tells the anonymous memory of a process")
     world = replace(medium(), n_images=20_000, n_tags=500, n_topics=16, n_features=64)
     world.write(tmp_path / "world", 0)
-    command = [sys.executable, "-m", "sugartag", "fit", str(tmp_path / "world")]
-    command += ["--out", str(tmp_path / "model"), "--method", name]
-    command += ["--max-memory", f"{LIMITS[name]}M", *SETTINGS[name]]
+    plan = Plan.of(make_method(name), size_of(open_collection(tmp_path / "world")), workers=2)
+    least = int(needed(plan, FEWEST_ROWS)) >> 20
+    words = ["fit", tmp_path / "world", "--out", tmp_path / "model", "--method", name]
+    words += ["--workers", 2, "--max-memory"]
 
-    peak = peak_anonymous_mib(command)
+    assert "allow" in refused(*words, f"{least - 1}M")
+    peak = peak_anonymous_mib([sys.executable, "-m", "sugartag", *map(str, words), f"{least + 1}M"])
 
-    assert peak <= LIMITS[name]
+    assert 0.3 * least < peak <= least
     assert (tmp_path / "model" / "manifest.json").exists()
 
 
-def test_an_update_keeps_the_memory_it_is_told_to(tmp_path):
+def test_an_update_keeps_its_limit(tmp_path):
     if not Path("/proc/self/status").exists():
         pytest.skip("only Linux tells the anonymous memory of a process")
     world = replace(medium(), n_images=3_000, n_tags=1_500, n_topics=16, n_features=32)
     whole = resharded(world.generate(0), 2_000)
     for name, shard in zip(("first", "later"), whole.shards, strict=True):
         save_collection(replace(whole, shards=(shard,)), tmp_path / name)
-    done("fit", tmp_path / "first", "--out", tmp_path / "model", "--set", "anchors=50")
-    update = Update.of(load_model(tmp_path / "model"), open_collection(tmp_path / "later"))
-    assert update is not None
-    least = int(update.needed(FEWEST_ROWS)) >> 20
+    done("fit", tmp_path / "first", "--out", tmp_path / "model")
+    update = Update.to(load_model(tmp_path / "model"), open_collection(tmp_path / "later"))
+    least = int(needed(update, FEWEST_ROWS)) >> 20
     words = ["fit", tmp_path / "later", "--update", tmp_path / "model", "--out", tmp_path / "more"]
     words += ["--workers", 1, "--max-memory"]
 
     assert "allow" in refused(*words, f"{least - 1}M")
     peak = peak_anonymous_mib([sys.executable, "-m", "sugartag", *map(str, words), f"{least + 1}M"])
 
-    assert 0.4 * least < peak <= least
+    assert 0.2 * least < peak <= least
     assert (tmp_path / "more" / "manifest.json").exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sugartag.cli.main import main
-from sugartag.costs import system
+from sugartag.costs import machine
 from sugartag.model_folder import load_model
 from tables import Row, write_table
 
@@ -198,7 +198,7 @@ def test_an_update_that_would_not_keep_its_limit_is_refused(here, corrections):
 
 
 def test_scarce_memory_is_warned_of_and_the_model_is_updated(here, monkeypatch):
-    monkeypatch.setattr(system, "available_memory", lambda: 10 << 20)
+    monkeypatch.setattr(machine, "available_memory", lambda: 10 << 20)
 
     result = run("fit", "later", "--update", "model", "--out", "more")
 

@@ -1,6 +1,5 @@
 """The page of performance, made from the result files that there are."""
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -25,9 +24,8 @@ INTRODUCTION = """\
 # Performance
 
 What sugartag costs in time and memory, and what that is measured against. Numbers come from runs of
-`sugartag bench` ([Commands](cli.md#sugartag-bench)), but for the section on a billion images, which
-is computed and not measured. `python benchmarks/performance_page.py` makes this page from the
-result files, and a test fails when they differ.
+`sugartag bench` ([Commands](cli.md#sugartag-bench)). `python benchmarks/performance_page.py` makes
+this page from the result files, and a test fails when they differ.
 """
 HOW = """\
 ## How it was measured
@@ -54,7 +52,6 @@ HOW = """\
   median of the updates that were timed. Memory is that of the three tensors updates work on, in
   single precision, as many as a fit by this solver holds.
 """
-BILLION = "## What a billion images need"
 NOT_MEASURED = (
     "Not measured yet: `sugartag bench {name} --out benchmarks/results/bench-{name}.json`."
 )
@@ -88,19 +85,16 @@ def found_elsewhere(results: Path) -> dict[str, dict[str, Any]]:
 
 
 def render(
-    documents: Mapping[str, Document],
-    *,
-    elsewhere: Mapping[str, Document] = NOTHING,
-    billion: str | None = None,
+    documents: Mapping[str, Document], *, elsewhere: Mapping[str, Document] = NOTHING
 ) -> str:
-    """Return the page; ``billion`` is the text about what a billion images need."""
+    """Return the page."""
     parts = [INTRODUCTION, _claims(documents)]
     for name, (title, section) in SECTIONS.items():
         body = section(documents[name]) if name in documents else NOT_MEASURED.format(name=name)
         parts.append(f"## {title}\n\n{body.strip()}\n")
         if name == "paper-size":
             parts += [_elsewhere(*pair) for pair in elsewhere.items()]
-    parts += [_billion(billion), HOW, _machines(documents)]
+    parts += [HOW, _machines(documents)]
     return "\n".join(parts)
 
 
@@ -129,13 +123,6 @@ def _elsewhere(file: str, document: Document) -> str:
     words = [f"### The same on {document['machine']['cpu']}\n", *told, "", floor_words(document)]
     words.append(f"[Raw numbers](../benchmarks/results/{file}).")
     return "\n".join(words) + "\n"
-
-
-def _billion(text: str | None) -> str:
-    if text is None:
-        return f"{BILLION}\n\nNot computed yet.\n"
-    body = re.sub(r"\A#+ .*\n+", "", text)
-    return f"{BILLION}\n\n{body.strip()}\n"
 
 
 def _machines(documents: Mapping[str, Document]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sugartag.costs.timing import product_flops, product_times
+from sugartag.costs.machine import product_flops, product_times
 
 READ_AT_ONCE = 16 << 20
 

@@ -1,6 +1,7 @@
 """``sugartag estimate``: what a fit will take, before anything runs."""
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +12,17 @@ from sugartag.cli.memory import max_memory_option
 from sugartag.cli.options import FOLDER, parsed_settings
 
 if TYPE_CHECKING:
-    from sugartag.costs.advice import Plan
-    from sugartag.costs.estimate import Estimate, StageCost
-    from sugartag.costs.rates import Rates
+    from sugartag.costs.estimate import Plan
     from sugartag.costs.size import Size
+
+EXIT_LIMIT_EXCEEDED = 3
 
 
 @click.command("estimate")
 @click.argument("collection", type=FOLDER, required=False)
 @click.option("--method", "name", default=None, help="Which method; see: sugartag methods")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of it.")
-@click.option("--images", type=count_from(1), help="Images of a collection that is not there.")
+@click.option("--images", type=count_from(1), help="Images of a collection to imagine.")
 @click.option("--tags", type=count_from(1), help="Its tags.")
 @click.option("--owners", type=count_from(0), help="Its owners; a twentieth of the images.")
 @click.option("--features", type=count_from(0), help="Numbers that describe an image; 512.")
@@ -38,45 +39,42 @@ def command(
     as_json: bool,
     **imagined: Any,
 ) -> None:
-    """Say what fitting COLLECTION will take: time by stage, memory and disk.
+    """Say what fitting COLLECTION will take: time, memory and disk, within a factor of 2.
 
-    Measures this machine for about a second; nothing is fitted. With --images and --tags it
-    answers for a collection that is not there, with --workers for as many machines' cores.
+    Times this machine for a fraction of a second; nothing is fitted. With --images and --tags it
+    answers for a collection that does not exist yet, with --workers for as many processes. Exit
+    code 3 means that the limit given with --max-memory would not hold.
 
     \b
     Example:
       sugartag estimate photos/ --method sugar-plus --max-memory 4G
-      sugartag estimate --images 1e9 --tags 2e5 --workers 64
+      sugartag estimate --images 1e6 --tags 2e4 --workers 16
     """  # noqa: D301 - click looks for the backspace character itself
-    from sugartag.costs.advice import Plan
-    from sugartag.costs.calibration import shipped_calibration
-    from sugartag.costs.rates import measure_rates
+    from sugartag.costs.estimate import USUAL_ROWS, Plan
+    from sugartag.costs.limits import FEWEST_ROWS, rows_that_fit
+    from sugartag.costs.machine import measure_rates
     from sugartag.fitting import DEFAULT_METHOD
     from sugartag.methods.registry import make_method
 
     method = make_method(name or DEFAULT_METHOD, parsed_settings(settings))
-    size = _size(collection, imagined)
-    rates = measure_rates(_large_file(collection))
-    plan = Plan(
-        method,
-        size,
-        shipped_calibration(),
-        workers=workers or rates.cores,
-        apart=workers is not None,
-        rates=rates,
+    size, rates = _size(collection, imagined), measure_rates()
+    plan = Plan.of(
+        method, size, workers=workers or rates.cores, apart=workers is not None, rates=rates
     )
-    found = plan.estimate()
-    problems = _problems(plan, found, max_memory, collection)
+    fitting = USUAL_ROWS if max_memory is None else rows_that_fit(plan, max_memory)
+    rows, advice = fitting or FEWEST_ROWS, _advice(plan, max_memory, collection)
     if as_json:
-        told = {**found.as_json(), "advice": problems, "rates": rates.as_json()}
-        click.echo(json.dumps(told, indent=1))
-        return
-    for line in (*_table(found), *_measured(rates), *problems):
-        click.echo(line)
+        made = {**plan.as_json(rows), "advice": advice, "rates": rates.as_json()}
+        click.echo(json.dumps(made, indent=1))
+    else:
+        for line in (*_lines(plan, rows), *advice):
+            click.echo(line)
+    if fitting is None:
+        sys.exit(EXIT_LIMIT_EXCEEDED)
 
 
 def _size(collection: Path | None, imagined: dict[str, Any]) -> "Size":
-    """Return the size of the collection that is meant."""
+    """Return the size of the collection, or of the one to imagine."""
     from sugartag.collection import open_collection
     from sugartag.costs.size import imagined_size, size_of
 
@@ -85,114 +83,63 @@ def _size(collection: Path | None, imagined: dict[str, Any]) -> "Size":
     if collection is not None:
         if given:
             option = "--" + next(iter(given)).replace("_", "-")
-            raise click.UsageError(f"{option} does not go with a COLLECTION that is there", context)
+            raise click.UsageError(f"{option} does not go with a COLLECTION", context)
         return size_of(open_collection(collection, verify=False))
     if "images" not in given or "tags" not in given:
         raise click.UsageError("name a COLLECTION, or give --images and --tags", context)
     return imagined_size(given.pop("images"), given.pop("tags"), **given)
 
 
-def _large_file(collection: Path | None) -> Path | None:
-    """Return the largest file of the first shard, to read from."""
-    if collection is None:
-        return None
-    files = sorted((collection / "shards").glob("00000/*.npy"))
-    return max(files, key=lambda file: file.stat().st_size) if files else None
+def _lines(plan: "Plan", rows: int) -> list[str]:
+    """Return the estimate as text."""
+    from sugartag.costs.limits import in_bytes, in_seconds
 
-
-def _table(found: "Estimate") -> list[str]:
-    from sugartag.costs.advice import in_seconds
-    from sugartag.costs.limits import in_bytes
-
-    size = found.size
-    lines = [
-        f"{found.method} on {size.images:,} images, {size.tags:,} tags, {size.owners:,} owners and "
-        f"{size.features} features, {_who(found)}",
-        "",
-        f"{'stage':12} {'time':>10} {'passes':>7} {'memory':>10}"
-        + (f" {'a worker':>10} {'network':>10}" if found.apart else ""),
-    ]
-    lines += [_line(stage, found.apart) for stage in found.stages]
-    lines += [
-        "",
-        f"fit          {in_seconds(found.seconds)}, {found.passes} passes over the images",
-    ]
-    if found.apart:
-        lines.append(
-            f"of that      {in_seconds(found.serial_seconds)} that more workers do not cut"
-        )
-        lines.append(f"network      {in_bytes(found.sent_bytes)} in all passes")
-    lines += [
-        f"memory       {in_bytes(found.bytes)} in the stage {found.peak.name}"
-        + (f"; {in_bytes(found.worker_bytes)} a worker" if found.apart else ""),
-        f"disk         {in_bytes(found.model_bytes)} for the model, "
-        f"{in_bytes(found.scratch_bytes)} while it runs; the collection has {in_bytes(size.disk)}",
-        f"suggest      {in_seconds(found.suggest.seconds)} for all images, "
-        f"{in_bytes(found.suggest.bytes)} of memory",
-        f"accuracy     {_accuracy(found.within)}",
-    ]
-    return lines
-
-
-def _accuracy(within: float) -> str:
-    if within > 2:
-        return f"rough: a power law, within a factor of {within:g} near the sizes it was made from"
-    return f"within a factor of {within:g} where it was checked: see docs/estimate.md"
-
-
-def _who(found: "Estimate") -> str:
-    if found.apart:
-        return f"by {found.workers:,} processes of one core each"
-    return f"by {found.workers} threads of one process"
-
-
-def _line(stage: "StageCost", apart: bool) -> str:
-    from sugartag.costs.advice import in_seconds
-    from sugartag.costs.limits import in_bytes
-
-    line = f"{stage.name:12} {in_seconds(stage.seconds):>10} {stage.passes:>7}"
-    line += f" {in_bytes(stage.bytes):>10}"
-    if apart:
-        line += f" {in_bytes(stage.worker_bytes):>10} {in_bytes(stage.sent_bytes):>10}"
-    return line
-
-
-def _measured(rates: "Rates") -> list[str]:
-    from sugartag.costs.limits import in_bytes
-
-    cached = ", from memory: a disk is slower" if rates.read_is_cached else ""
+    size, memory = plan.size, in_bytes(plan.memory(rows))
+    who = f"{plan.workers:,} worker processes" if plan.apart else f"{plan.workers} threads"
+    scratch = f", {in_bytes(plan.scratch_bytes)} of scratch files" if plan.scratch_bytes else ""
     return [
+        f"{plan.method.name} on {size.images:,} images, {size.tags:,} tags, {size.owners:,} owners "
+        f"and {size.features} features, with {who}",
         "",
-        f"measured     {rates.cores} cores; products {rates.product32_one / 1e9:.0f} Gflop/s "
-        f"(float32, one core), {rates.product32_all / 1e9:.0f} (all); inverse "
-        f"{rates.solve64_all / 1e9:.0f} Gflop/s",
-        f"             sparse products {rates.sparse_one / 1e9:.2g} G/s; arrays "
-        f"{in_bytes(rates.copied)}/s; files {in_bytes(rates.read)}/s{cached}",
+        f"fit          {in_seconds(plan.seconds)}",
+        f"suggest      {in_seconds(plan.suggest_seconds)} for all images",
+        f"memory       {memory}" + (", and as much for each worker" if plan.apart else ""),
+        f"disk         {in_bytes(plan.model_bytes)} for the model{scratch}; the collection has "
+        f"{in_bytes(size.disk)}",
+        f"accuracy     within a factor of {plan.costs.within:g} near the sizes that were measured: "
+        "see docs/estimate.md",
+        f"machine      {plan.rates.cores} cores, {plan.rates.product / 1e9:.0f} Gflop/s each",
     ]
 
 
-def _problems(
-    plan: "Plan", found: "Estimate", limit: int | None, collection: Path | None
-) -> list[str]:
-    """Return a line for each thing that does not fit, with what would help."""
-    from sugartag.costs.advice import LONG, in_seconds, time_advice
-    from sugartag.costs.limits import in_bytes, memory_advice
-    from sugartag.costs.system import available_memory, free_disk
+def _advice(plan: "Plan", limit: int | None, collection: Path | None) -> list[str]:
+    """Return a line for each thing that is too large or takes long, with what would help."""
+    from sugartag.costs import machine
+    from sugartag.costs.limits import (
+        FEWEST_ROWS,
+        LONG,
+        in_bytes,
+        in_seconds,
+        memory_advice,
+        needed,
+        rows_that_fit,
+        time_advice,
+    )
 
     lines = []
-    most = limit if limit is not None else available_memory()
-    if most is not None and plan.rows_within(most) is None:
-        whose = "may be used" if limit is not None else "are free"
+    most = limit if limit is not None else machine.available_memory()
+    if most is not None and rows_that_fit(plan, most) is None:
+        whose = "may be used" if limit is not None else "is free"
         lines.append(
-            f"does not fit {in_bytes(plan.needed())} of memory, {in_bytes(most)} {whose}: "
-            f"{memory_advice(plan, most)}"
+            f"does not fit {in_bytes(needed(plan, FEWEST_ROWS))} of memory, {in_bytes(most)} "
+            f"{whose}: {memory_advice(plan, most)}"
         )
-    needed, free = found.model_bytes + found.scratch_bytes, free_disk(collection or Path())
-    if needed > free:
+    disk, free = plan.model_bytes + plan.scratch_bytes, machine.free_disk(collection or Path())
+    if disk > free:
         lines.append(
-            f"does not fit {in_bytes(needed)} of disk, {in_bytes(free)} are free here: "
-            "write the model to another disk"
+            f"does not fit {in_bytes(disk)} of disk, {in_bytes(free)} is free here: write the "
+            "model to another disk"
         )
-    if found.seconds > LONG:
-        lines.append(f"takes long   {in_seconds(found.seconds)}: {time_advice(plan)}")
+    if plan.seconds > LONG:
+        lines.append(f"takes long   {in_seconds(plan.seconds)}: {time_advice(plan)}")
     return lines

@@ -1,7 +1,7 @@
 """``--max-memory``: refuse before anything runs what would not fit, or read in smaller blocks."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,8 +11,11 @@ from sugartag.collection.model import Collection
 from sugartag.methods.base import Method
 
 if TYPE_CHECKING:
-    from sugartag.costs.limits import Demand
+    from sugartag.costs.estimate import Plan
     from sugartag.model_folder import Model
+
+UPDATABLE = ("sugar-plus",)
+"""Methods whose models can be updated; the others are refused later, with the reason."""
 
 max_memory_option = click.option(
     "--max-memory",
@@ -27,19 +30,12 @@ def kept_within(
 ) -> Collection:
     """Return the collection, cut into blocks small enough for the limit; raise if none are.
 
-    Without a limit, say so if the memory that is free now will hardly do.
+    Without a limit, warn if the estimate is above the memory that is free.
     """
-    from sugartag.costs.advice import Plan
-    from sugartag.costs.calibration import shipped_calibration
-    from sugartag.costs.size import size_of
+    from sugartag.costs import size
+    from sugartag.costs.estimate import Plan
 
-    plan = Plan(
-        method,
-        size_of(collection),
-        shipped_calibration(),
-        workers=workers_of(choice),
-        apart=choice.engine != "local",
-    )
+    plan = Plan.of(method, size.size_of(collection), **_how(choice))
     return _within(limit, plan, collection)
 
 
@@ -47,29 +43,31 @@ def update_kept_within(
     limit: int | None, model: "Model", collection: Collection, choice: EngineChoice
 ) -> Collection:
     """Return the images to be added, in blocks small enough for the limit, as for a fit."""
-    from sugartag.costs.updating import Update
+    from sugartag.costs.estimate import Update
 
-    update = Update.of(
-        model, collection, workers=workers_of(choice), apart=choice.engine != "local"
-    )
-    return collection if update is None else _within(limit, update, collection)
+    if model.method.name not in UPDATABLE:
+        return collection
+    return _within(limit, Update.to(model, collection, **_how(choice)), collection)
 
 
-def _within(limit: int | None, job: "Demand", collection: Collection) -> Collection:
-    from sugartag.costs.estimate import USUAL_ROWS
+def _within(limit: int | None, plan: "Plan", collection: Collection) -> Collection:
+    from sugartag.costs import machine
     from sugartag.costs.limits import in_bytes, memory_advice, rows_within
-    from sugartag.costs.system import available_memory
 
     if limit is not None:
-        return replace(collection, rows_at_once=rows_within(job, limit))
-    free, needed = available_memory(), job.largest_process(USUAL_ROWS)
+        return replace(collection, rows_at_once=rows_within(plan, limit))
+    free, needed = machine.available_memory(), plan.memory()
     if free is not None and needed > free:
         click.echo(
             f"sugartag: this will need about {in_bytes(needed)} of memory, and {in_bytes(free)} "
-            f"are free; {memory_advice(job, free)}",
+            f"are free; {memory_advice(plan, free)}",
             err=True,
         )
     return collection
+
+
+def _how(choice: EngineChoice) -> dict[str, Any]:
+    return {"workers": workers_of(choice), "apart": choice.engine != "local"}
 
 
 def workers_of(choice: EngineChoice) -> int:

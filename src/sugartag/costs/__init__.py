@@ -1,7 +1,6 @@
-"""What a job will take, before it runs: time by stage, memory, disk and network."""
+"""What a fit will take, before it runs: time, memory and disk, within a factor of 2."""
 
-from sugartag.costs.estimate import Estimate, estimate_fit
-from sugartag.costs.rates import Rates, measure_rates
-from sugartag.costs.size import Size, size_of
+from sugartag.costs.machine import Rates, measure_rates
+from sugartag.costs.size import Size, imagined_size, size_of
 
-__all__ = ["Estimate", "Rates", "Size", "estimate_fit", "measure_rates", "size_of"]
+__all__ = ["Rates", "Size", "imagined_size", "measure_rates", "size_of"]

@@ -1,92 +1,76 @@
-"""Constants that no measurement of a second can give: measured once on planted collections.
-
-Formulas count operations and bytes; how much more a stage really takes is written down in
-``calibration.json`` by ``benchmarks/calibrate_costs.py``.
-"""
+"""What was measured of each method: power laws of time, and factors of memory and disk."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-SAME_FAMILY = {"tag-vote-own": "tag-vote", "original": "tag-prior"}
-"""Methods that take what another one takes."""
+from sugartag.costs.formulas import Parts
+from sugartag.costs.size import Size
+
+IMAGES, TAGS, FEATURES = 10_000, 1_000, 128
+"""The size that the seconds of a power law refer to."""
+RATE = 1e11
+"""The speed that they refer to: float32 operations per second of matrix products, one core."""
+OTHER = "other"
+"""The entry for methods that were not measured: a law through the runs of all that were."""
+WITHIN, OTHER_WITHIN = 2.0, 10.0
+"""The factor an estimate is claimed to be within; for methods that were not measured."""
 
 
 @dataclass(frozen=True)
-class Rough:
-    """A power law through a few measurements: all that is known of a method's cost."""
+class PowerLaw:
+    """Processor seconds: seconds x images^a x tags^b x features^c, relative to the size above."""
 
-    images: float
-    """The size that the values below are of."""
-    tags: float
     seconds: float
-    seconds_by_images: float
-    """The power of the number of images."""
-    seconds_by_tags: float
-    bytes: float
-    bytes_by_images: float
-    bytes_by_tags: float
-    disk: float
-
-
-@dataclass(frozen=True)
-class Iterations:
-    """Steps that an iterative solver takes, about: a power law of the number of images."""
-
     images: float
-    """The size that the steps are of."""
-    steps: float
-    power: float = 0.0
+    tags: float
+    features: float
 
-    def at(self, images: float) -> float:
-        """Return the steps for so many images: one at least."""
-        return float(max(1.0, self.steps * (max(images, 1.0) / self.images) ** self.power))
+    def at(self, size: Size) -> float:
+        """Return the seconds of one core of the reference speed."""
+        grown = (size.images / IMAGES) ** self.images * (size.tags / TAGS) ** self.tags
+        return float(self.seconds * grown * (max(size.features, 1) / FEATURES) ** self.features)
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """How much more stages take than their formulas say."""
+class Costs:
+    """All constants of one method."""
 
-    base_bytes: float = 130e6
-    """Of a process that has loaded everything and works on nothing."""
-    seconds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By method and stage."""
-    bytes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    disk: Mapping[str, float] = field(default_factory=dict)
-    iterations: Mapping[str, Iterations] = field(default_factory=dict)
-    rough: Mapping[str, Rough] = field(default_factory=dict)
-    product32_all: float = 1e11
-    """The rate of the machine that the power laws were measured on."""
-
-    def time_factor(self, method: str, stage: str) -> float:
-        """Return by what the formula's seconds are multiplied."""
-        return self.seconds.get(SAME_FAMILY.get(method, method), {}).get(stage, 1.0)
-
-    def memory_factor(self, method: str, stage: str) -> float:
-        """Return by what the formula's bytes are multiplied."""
-        return self.bytes.get(SAME_FAMILY.get(method, method), {}).get(stage, 1.0)
-
-    def disk_factor(self, method: str) -> float:
-        """Return by what the formula's bytes on disk are multiplied."""
-        return self.disk.get(SAME_FAMILY.get(method, method), 1.0)
+    fit: PowerLaw
+    suggest: PowerLaw
+    pass_share: float
+    """The share of a fit spent on blocks of images, which several workers divide."""
+    base_bytes: float
+    """Memory of a process that has loaded everything and works on nothing."""
+    memory: Mapping[str, float]
+    """Factors of the parts in :mod:`sugartag.costs.formulas`."""
+    disk: Mapping[str, float]
+    scratch_bytes: float
+    """Scratch files, for each image."""
+    within: float = WITHIN
 
     @classmethod
-    def from_json(cls, read: Mapping[str, Any]) -> "Calibration":
-        """Read what the script wrote."""
-        return cls(
-            base_bytes=float(read["base_bytes"]),
-            seconds=read["seconds"],
-            bytes=read["bytes"],
-            disk=read["disk"],
-            iterations={name: Iterations(**v) for name, v in read["iterations"].items()},
-            rough={name: Rough(**values) for name, values in read["rough"].items()},
-            product32_all=float(read["rates"]["product32_all"]),
-        )
+    def from_json(cls, read: Mapping[str, Any]) -> "Costs":
+        """Read one entry of the calibration file."""
+        laws = {name: PowerLaw(**read[name]) for name in ("fit", "suggest")}
+        return cls(**{**read, **laws})
 
 
-def shipped_calibration() -> Calibration:
-    """Return the constants that come with the package."""
+def weighted(parts: Parts, factors: Mapping[str, float]) -> float:
+    """Return the sum of the parts, each times its factor."""
+    return sum(factors.get(name, 1.0) * n_bytes for name, n_bytes in parts.items())
+
+
+def entry_of(name: str, settings: Mapping[str, Any]) -> str:
+    """Return the name of the entry for a method: the exact solver of sugar-tc has its own."""
+    return "sugar-tc exact" if name == "sugar-tc" and settings.get("solver") == "exact" else name
+
+
+def shipped_costs(method: Any) -> Costs:
+    """Return the constants of a method that come with the package."""
     text = resources.files("sugartag.costs").joinpath("calibration.json").read_text("utf-8")
-    return Calibration.from_json(json.loads(text))
+    methods = json.loads(text)["methods"]
+    entry = entry_of(method.name, {"solver": getattr(method, "solver", None)})
+    return Costs.from_json(methods.get(entry, methods[OTHER]))

@@ -1,90 +1,104 @@
-"""Whether a job keeps a limit of memory, and what would help: only what the formulas bear out."""
+"""Whether a plan keeps a limit of memory, and which settings would."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
 
-from sugartag.costs.estimate import USUAL_ROWS
+from sugartag.costs.calibration import shipped_costs
+from sugartag.costs.estimate import USUAL_ROWS, Plan
 from sugartag.errors import CapacityError
 from sugartag.resuming.engine import MAX_PILED_BYTES
 
-ROOM = 1.2
-"""What is needed for sure, in what the formulas say: a limit is kept with room for their error."""
+ROOM = 1.25
+"""A limit must be larger than the estimate by this factor."""
 FEWEST_ROWS = 256
-"""Images of a block, at least: below, blocks save no more memory than they cost time."""
+"""Images of a block, at least."""
+LONG = 86_400.0
+"""Seconds from which on a fit is said to take long: a day."""
+WORKERS = (4, 16, 64, 256, 1_024)
+SMALLER: dict[str, tuple[tuple[str, Any], ...]] = {
+    "sugar-plus": tuple(("max_predictors", count) for count in (2_000, 1_000, 500, 250)),
+    "sugar-tc": (
+        ("solver", "exact"),
+        ("precision", "float32"),
+        *(("units_per_cluster", count) for count in (4, 2, 1)),
+    ),
+}
+"""Settings that may make a fit smaller, the mildest first."""
 
 
-class Demand(ABC):
-    """A job that takes memory, less of it the fewer images a block has."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What the job is, in a few words that a verb can follow."""
-
-    @property
-    @abstractmethod
-    def extent(self) -> str:
-        """How large it is, in a few words."""
-
-    @property
-    @abstractmethod
-    def last_resort(self) -> str:
-        """What to say, after how much to allow, where nothing else helps."""
-
-    @abstractmethod
-    def largest_process(self, rows: int) -> float:
-        """Return the bytes of the process that needs most, with so many images in a block."""
-
-    @abstractmethod
-    def alternatives(self) -> "Iterator[tuple[str, Demand]]":
-        """Yield other ways to do the same job, with what to type or do for them."""
-
-    def needed(self, rows: int = USUAL_ROWS) -> float:
-        """Return the bytes that the largest process needs, with room for error.
-
-        Results that wait to be written down, so that a run can be resumed, come on top.
-        """
-        return ROOM * self.largest_process(rows) + MAX_PILED_BYTES
-
-    def rows_within(self, limit: float) -> int | None:
-        """Return how many images a block may have to keep a limit; None if it cannot be kept."""
-        rows = USUAL_ROWS
-        while rows >= FEWEST_ROWS:
-            if self.needed(rows) <= limit:
-                return rows
-            rows //= 2
-        return None
+def needed(plan: Plan, rows: int = USUAL_ROWS) -> float:
+    """Return the limit that a plan keeps, with results waiting to be written for ``--resume``."""
+    return ROOM * plan.memory(rows) + MAX_PILED_BYTES
 
 
-def rows_within(job: Demand, limit: float) -> int:
-    """Return how many images a block may have to keep a limit; raise with advice if none keeps."""
-    rows = job.rows_within(limit)
+def rows_that_fit(plan: Plan, limit: float) -> int | None:
+    """Return how many images a block may have to keep a limit; None if it cannot be kept."""
+    rows = USUAL_ROWS
+    while rows >= FEWEST_ROWS:
+        if needed(plan, rows) <= limit:
+            return rows
+        rows //= 2
+    return None
+
+
+def rows_within(plan: Plan, limit: float) -> int:
+    """Return how many images a block may have to keep a limit; raise with advice if none do."""
+    rows = rows_that_fit(plan, limit)
     if rows is None:
+        name, extent = plan.subject
         raise CapacityError(
-            f"{job.name} needs about {in_bytes(job.needed(FEWEST_ROWS))} of memory for "
-            f"{job.extent}, and may use {in_bytes(limit)}; {memory_advice(job, limit)}"
+            f"{name} needs about {in_bytes(needed(plan, FEWEST_ROWS))} of memory for {extent}, and "
+            f"may use {in_bytes(limit)}; {memory_advice(plan, limit)}"
         )
     return rows
 
 
-def memory_advice(job: Demand, limit: float) -> str:
-    """Return in one line what would keep a limit, or at least what would need least."""
-    others = list(job.alternatives())
-    helping = [text for text, other in others if other.rows_within(limit) is not None]
-    allowed = f"allow {in_bytes(job.needed(FEWEST_ROWS))}"
-    if helping:
-        return f"try {', or '.join(helping[:2])}, or {allowed}"
-    needed = [(other.needed(FEWEST_ROWS), text) for text, other in others]
-    least, text = min(needed, default=(float("inf"), ""))
-    if least < 0.9 * job.needed(FEWEST_ROWS):
-        return f"{allowed}, or {in_bytes(least)} with {text}"
-    return f"{allowed}{job.last_resort}"
+def memory_advice(plan: Plan, limit: float) -> str:
+    """Return what keeps a limit: other options if any do, and how much to allow."""
+    helping = [text for text, other in alternatives(plan) if rows_that_fit(other, limit)]
+    allowed = f"allow {in_bytes(needed(plan, FEWEST_ROWS))}"
+    return f"try {', or '.join(helping[:2])}, or {allowed}" if helping else allowed
+
+
+def time_advice(plan: Plan) -> str:
+    """Return how long a fit takes with more workers."""
+    for workers in WORKERS:
+        faster = replace(plan, workers=workers, apart=True).seconds
+        if workers > plan.workers and (faster < LONG or workers == WORKERS[-1]):
+            return f"--engine dask with {workers} workers takes {in_seconds(faster)}"
+    return "take fewer images"
+
+
+def alternatives(plan: Plan) -> Iterator[tuple[str, Plan]]:
+    """Yield other ways to do the same job, each with what to type."""
+    if plan.workers > 1 and not plan.apart:
+        yield "--workers 1", replace(plan, workers=1)
+    if type(plan) is not Plan:
+        return  # A model to be updated keeps its settings.
+    for name, value in SMALLER.get(plan.method.name, ()):
+        if hasattr(plan.method, name):
+            method = replace(cast("Any", plan.method), **{name: value})
+            costs = shipped_costs(method) if name == "solver" else plan.costs
+            other = replace(plan, method=method, costs=costs)
+            if other.memory() < plan.memory():
+                yield f"--set {name}={value}", other
 
 
 def in_bytes(count: float) -> str:
-    """Return bytes as people say them, in powers of 1,024: 3.4 GiB."""
+    """Return bytes in powers of 1,024: 3.4 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if count < 1_000:
             return f"{count:.3g} {unit}"
         count /= 1_024
     return f"{count:.3g} PiB"
+
+
+def in_seconds(seconds: float) -> str:
+    """Return a time in the unit that suits it: 40 s, 12 min, 3.5 h, 8 days."""
+    for unit, size, up_to in (("s", 1.0, 120.0), ("min", 60.0, 120.0), ("h", 3_600.0, 72.0)):
+        value = seconds / size
+        if value < up_to:
+            return f"{value:.2g} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    days = seconds / 86_400.0
+    return f"{days:,.0f} days" if days < 1_000 else f"{days / 365.25:,.0f} years"
