@@ -25,7 +25,8 @@ lint: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# With the extras of the tests: one of the searches that are measured is one of them.
+# With the extras of the tests: one of the searches that are measured is one of them. The last three
+# need the real collections, in the folder that SUGARTAG_DATA names.
 bench: $(VENV)/installed-for-tests
 	$(BIN)/sugartag bench paper-size --out benchmarks/results/bench-paper-size.json
 	$(BIN)/sugartag bench scaling --methods sugar-plus,sugar-tc --out benchmarks/results/bench-scaling.json
@@ -33,9 +34,12 @@ bench: $(VENV)/installed-for-tests
 	$(BIN)/sugartag bench scoring --out benchmarks/results/bench-scoring.json
 	$(BIN)/python benchmarks/performance_page.py
 	$(BIN)/python benchmarks/bench_all_methods.py --out benchmarks/results/all-methods-20000.json
-	$(BIN)/python benchmarks/bench_verdicts.py --out benchmarks/results/verdicts.json
-	$(BIN)/python benchmarks/bench_drawn_worlds.py
-	$(BIN)/python benchmarks/bench_drawn_worlds.py --worlds 20 --images 40000
+ifneq ($(SUGARTAG_DATA),)
+	$(BIN)/python benchmarks/bench_ablations.py documerica openclipart mdi div400 --data $(SUGARTAG_DATA)
+	$(BIN)/python benchmarks/bench_design.py documerica openclipart mdi div400 --data $(SUGARTAG_DATA)
+	$(BIN)/python benchmarks/bench_verdicts.py documerica openclipart mdi --data $(SUGARTAG_DATA)
+endif
+	$(BIN)/python benchmarks/compare.py render
 
 clean:
 	rm -rf $(VENV) demo-out reproduce-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,142 +1,103 @@
-"""Are verdicts right, and do chances come true? On planted worlds and on OpenClipart.
+"""Are verdicts right, and is the posterior calibrated? On real collections, with the defaults.
 
-Fits each method as a user would and judges its verdicts at the default thresholds: by the planted
-truth, and by tags hidden from OpenClipart and wrong ones added to it.
+Wrong tags injected into collections of several sizes, with real features, with noise in their place
+and without any; additions by an independent truth; and tags both hidden and injected. A run that
+was killed continues where it stopped, and what the result file holds already is not run again.
 
-    python benchmarks/bench_verdicts.py --seeds 5
+    python benchmarks/bench_verdicts.py documerica openclipart mdi --data FOLDER
     python benchmarks/compare.py render
 """
 
 import argparse
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from comparison.cases import DIM, WORLDS, larger_world, planted_world
-from comparison.jobs import DIGITS, plain_values, write_json
-from comparison.verdicts import (
-    FILE,
-    FORMAT,
-    HIDDEN_SHARE,
-    INJECTED_RATE,
-    LARGER,
-    TITLES,
-    JudgedRound,
-    summarised_runs,
+from comparison.cases import open_case
+from comparison.filling import (
+    ResultFile,
+    command_line,
+    default_settings,
+    empty_document,
+    fill_cases,
+    parsed,
 )
-from sugartag.changes import Thresholds
-from sugartag.cli.choosing import chosen_names
-from sugartag.demo import import_shipped
+from comparison.verdict_section import ALL, DISTURBED, DOUBTS, FILE, FORMAT, TRUTH, condition
+from comparison.verdicts import FEATURES, HIDDEN_SHARE, INJECTED_RATE, PRECISION, Judged
+from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
-from sugartag.errors import SugartagError
-from sugartag.evaluation.cost import machine
-from sugartag.fitting import DEFAULT_METHOD
-from sugartag.judging import CANDIDATES
+from sugartag.errors import SettingsError
 
-RESULTS = Path(__file__).resolve().parent / "results"
-SHIPPED = "openclipart"
-SMALL = {name: planted_world(settings) for name, settings in WORLDS.items()}
-PLANTED = (
-    SMALL
-    | {name + LARGER: larger_world(world) for name, world in SMALL.items()}
-    | {"planted-dim" + LARGER: larger_world(planted_world(DIM))}
-)
-NAMES = tuple(name for name in TITLES if name == SHIPPED or name in PLANTED)
-"""In the order of the page."""
+SIZES: dict[str, int | None] = {"300": 300, "1,000": 1_000, "5,000": 5_000, ALL: None}
+EXPERIMENTS = {
+    "documerica": (DOUBTS, TRUTH, DISTURBED),
+    "openclipart": (DISTURBED,),
+    "mdi": (DOUBTS, DISTURBED),
+}
+"""What each collection is good for."""
 
-
-@dataclass(frozen=True)
-class JudgedCase:
-    """A collection to judge verdicts on."""
-
-    name: str
-    start: Callable[[int], JudgedRound]
-    """The round of a seed."""
+Start = Callable[[], Judged]
 
 
 def main() -> int:
     """Run what the command line asks for; return the exit code."""
     asked = arguments(sys.argv[1:])
-    try:
-        methods = chosen_names(asked.methods)
-        with tempfile.TemporaryDirectory(prefix="sugartag-verdicts-") as scratch:
-            cases = [made_case(name, Path(scratch)) for name in asked.cases]
-            document = verdict_document(cases, methods, seeds=range(asked.seeds))
-        write_json(asked.out, plain_values(document, digits=DIGITS))
-    except SugartagError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(f"written: {asked.out}")
-    return 0
-
-
-def made_case(name: str, scratch: Path) -> JudgedCase:
-    """Return the case of this name; the shipped collection is imported into the folder."""
-    if name in PLANTED:
-        return JudgedCase(name, lambda seed: JudgedRound.planted(PLANTED[name], seed))
-    collection = import_shipped(scratch)
-    return JudgedCase(name, lambda seed: JudgedRound.disturbed(collection, seed))
-
-
-def verdict_document(
-    cases: Sequence[JudgedCase], methods: Sequence[str], *, seeds: Sequence[int]
-) -> dict[str, Any]:
-    """Return the result file: every run, and their means."""
-    return {
-        "format": FORMAT,
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": machine(),
-        "thresholds": asdict(Thresholds()),
-        "candidates": CANDIDATES,
-        "hidden_share": HIDDEN_SHARE,
-        "injected_rate": INJECTED_RATE,
-        "seeds": list(seeds),
-        "cases": {case.name: {"methods": case_entry(case, methods, seeds)} for case in cases},
-    }
-
-
-def case_entry(case: JudgedCase, methods: Sequence[str], seeds: Sequence[int]) -> dict[str, Any]:
-    """Judge every method with every seed on one case."""
-    runs: dict[str, dict[str, Any]] = {name: {} for name in methods}
-    for seed in seeds:
-        here = case.start(seed)
-        for name in methods:
-            began = time.perf_counter()
-            found = here.run(name, engine=LocalEngine(blas_threads=1), seed=seed)
-            runs[name][str(seed)] = found | {"seconds": time.perf_counter() - began}
-            print(f"{case.name}, {name}, seed {seed}: {in_a_line(found)}", flush=True)
-    return {
-        name: {"summary": summarised_runs(list(found.values())), "runs": found}
-        for name, found in runs.items()
-    }
-
-
-def in_a_line(run: dict[str, Any]) -> str:
-    """Return the measures of a run for people to read."""
-    return (
-        f"add {run['add_precision']:.3f} / {run['add_recall']:.3f}, "
-        f"remove {run['remove_precision']:.3f} / {run['remove_recall']:.3f}, "
-        f"ECE {run['ece']:.3f} (added {run['ece_added']:.3f}, given {run['ece_given']:.3f})"
+    started = partial(
+        empty_document,
+        FORMAT,
+        defaults=default_settings(),
+        hidden_share=HIDDEN_SHARE,
+        injected_rate=INJECTED_RATE,
+        precision=PRECISION,
     )
+    return fill_cases(asked, started, measure_case)
+
+
+def measure_case(file: ResultFile, name: str, asked: argparse.Namespace) -> None:
+    """Judge every condition with every seed, saving after each run."""
+    found: dict[str, Any] = file.cases.setdefault(name, {})
+    with open_case(name, asked.data) as case:
+        if case.collection is None:
+            raise SettingsError(f"verdicts on {name} cannot be judged; leave it out")
+        for experiment in EXPERIMENTS[name]:
+            if experiment not in asked.experiments:
+                continue
+            for seed in range(asked.seeds):
+                for label, start in conditions(experiment, case.collection, seed):
+                    runs = found.setdefault(experiment, {}).setdefault(label, {})
+                    file.fill(
+                        runs,
+                        str(seed),
+                        partial(measured, start, seed, hindsight=experiment != DOUBTS),
+                        label=f"{name}, {experiment}, {label}, seed {seed}",
+                    )
+
+
+def conditions(experiment: str, collection: Collection, seed: int) -> Iterator[tuple[str, Start]]:
+    """Yield the name of each condition of an experiment, and what makes its collection."""
+    if experiment == TRUTH:
+        yield ALL, partial(Judged.by_truth, collection, seed)
+    elif experiment == DISTURBED:
+        yield ALL, partial(Judged.disturbed, collection, seed)
+    else:
+        for features in FEATURES:
+            for size, images in SIZES.items():
+                make = partial(Judged.injected, collection, seed, images=images, features=features)
+                yield condition(features, size), make
+
+
+def measured(start: Start, seed: int, *, hindsight: bool) -> dict[str, Any]:
+    """Return how good the verdicts of the defaults are."""
+    return start().run({}, engine=LocalEngine(blas_threads=1), seed=seed, hindsight=hindsight)
 
 
 def arguments(texts: Sequence[str]) -> argparse.Namespace:
     """Return what the words of a command line ask for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--methods", default=DEFAULT_METHOD, help="names with commas between")
-    parser.add_argument("--seeds", type=int, default=5, help="how many, from 0")
-    parser.add_argument("--cases", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--out", type=Path, default=RESULTS / FILE, help="the result file")
-    asked = parser.parse_args(texts)
-    if asked.seeds < 1:
-        parser.error("--seeds is at least 1")
-    return asked
+    parser = command_line(__doc__, FILE, seeds=3, cases=tuple(EXPERIMENTS))
+    every = (DOUBTS, TRUTH, DISTURBED)
+    parser.add_argument("--experiments", nargs="+", choices=every, default=list(every))
+    return parsed(parser, texts)
 
 
 if __name__ == "__main__":

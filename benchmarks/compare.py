@@ -1,9 +1,8 @@
 """Compare the methods on one collection, all tuned with as many trials, and render the page.
 
-Every seed has its own hidden tags, its own images left out or its own planted world, and its own
-tuning on what is left to see. Each method and seed is a process of its own with one BLAS thread. A
-run that was killed continues where it stopped; methods that the result file holds already are not
-run again.
+Every seed has its own hidden tags or its own images left out, and its own tuning on what is left to
+see. Each method and seed is a process of its own with one BLAS thread. A run that was killed
+continues where it stopped; methods that the result file holds already are not run again.
 
     python benchmarks/compare.py documerica --methods all --seeds 5 --budget 20 --data FOLDER
     python benchmarks/compare.py render
@@ -221,7 +220,7 @@ def arguments(texts: Sequence[str]) -> Asked:
     parser.add_argument("--budget", type=int, default=20, help="trials of each tuning")
     parser.add_argument("--replicates", type=int, default=200, help="resamplings of the images")
     parser.add_argument("--out", type=Path, help="the result file")
-    parser.add_argument("--data", type=Path, help="the folder that holds those of real cases")
+    parser.add_argument("--data", type=Path, help="the folder that holds the collections")
     parser.add_argument("--processes", type=int, default=1, help="jobs at the same time")
     parser.add_argument("--again", action="store_true", help="run the methods named anew")
     parser.add_argument(

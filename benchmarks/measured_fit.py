@@ -161,6 +161,8 @@ def _fit(asked: dict[str, Any], folder: Path, world: str) -> dict[str, Any]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", required=True, help="What to fit, as JSON.")
-    parser.add_argument("--folder", required=True, type=Path, help="With the planted worlds.")
+    parser.add_argument(
+        "--folder", required=True, type=Path, help="With the synthetic collections."
+    )
     given = parser.parse_args()
     print(json.dumps(_run(json.loads(given.run), given.folder)))

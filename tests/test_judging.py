@@ -19,7 +19,7 @@ from sugartag.methods.registry import make_method
 from sugartag.model_folder import Model
 
 THRESHOLDS = Thresholds(top=4, add=0.2, doubt=0.8)
-"""Chances in the planted collection are small; with these something is added, and doubted."""
+"""Probabilities in the planted collection are small; with these something is added, and doubted."""
 
 
 @functools.cache
@@ -55,7 +55,7 @@ def given_pairs(collection: Collection) -> set[tuple[str, str]]:
 
 
 def said(collection: Collection, thresholds: Thresholds) -> dict[str, list[tuple[str, str, float]]]:
-    """Return image, tag and chance of what is proposed for tags that can be judged."""
+    """Return image, tag and probability of what is proposed for tags that can be judged."""
     found = {"add": [], "keep": [], "doubt": []}
     for part in propose(model(), collection, engine=LocalEngine(), thresholds=thresholds):
         for one in part:
@@ -83,15 +83,15 @@ def test_the_counts_are_those_of_the_changes_looked_at_one_by_one(collection):
     assert found.wrong == len(known - right)
 
 
-def test_every_chance_is_that_of_the_change(collection):
+def test_every_probability_is_that_of_the_change(collection):
     changes = said(collection, THRESHOLDS)
 
     found = planted()
 
     for kinds, counted in ((("add",), found.added), (("keep", "doubt"), found.given)):
-        chances = [chance for kind in kinds for _, _, chance in changes[kind]]
-        assert counted.count.sum() == len(chances)
-        assert counted.total_chance.sum() == pytest.approx(sum(chances))
+        probabilities = [value for kind in kinds for _, _, value in changes[kind]]
+        assert counted.count.sum() == len(probabilities)
+        assert counted.total_chance.sum() == pytest.approx(sum(probabilities))
 
 
 def test_candidates_without_a_verdict_are_the_best_of_those_not_added(collection):

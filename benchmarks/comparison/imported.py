@@ -10,7 +10,7 @@ from comparison.rounds import Case, Round, TaskRound, hidden_case, percent
 from sugartag.collection.model import Collection
 from sugartag.collection.readers import Sources, import_collection
 from sugartag.collection.store import open_collection
-from sugartag.collection.subset import some_images
+from sugartag.collection.subset import some_images, without_truth
 from sugartag.demo import MIN_USES
 from sugartag.evaluation.protocol import truth_task
 
@@ -65,6 +65,7 @@ def photographs_case(folder: Path, scratch: Path) -> Case:
             f"truth, each scored by the tag of the same name. {SEEDS}"
         ),
         start=start,
+        collection=collection,
     )
 
 
@@ -89,6 +90,8 @@ def icons_case(folder: Path, scratch: Path) -> Case:
             f"the categories, for each icon that has one of them; both are tie-aware. {SEEDS}"
         ),
         start=lambda seed: CategoryRound(fewer_images(collection, seed)),
+        # Its truth are categories, which are no tags.
+        collection=without_truth(collection),
     )
 
 

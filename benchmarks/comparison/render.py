@@ -6,8 +6,7 @@ from typing import Any
 
 from comparison.ablations import ablation_sections
 from comparison.cases import CASE_NAMES
-from comparison.drawn_worlds import drawn_section
-from comparison.extra_sections import extra_sections
+from comparison.design import design_sections
 from comparison.jobs import read_json
 from comparison.tables import (
     CHANGES,
@@ -24,7 +23,7 @@ from comparison.tables import (
     table,
     wrapped,
 )
-from comparison.verdicts import verdict_section
+from comparison.verdict_section import verdict_sections
 from sugartag.errors import StorageError
 
 TITLES = {
@@ -32,9 +31,6 @@ TITLES = {
     "openclipart": "OpenClipart: drawings",
     "mdi": "Material Design Icons",
     "div400": "Div400: photos of landmarks",
-    "planted-clean": "Planted: clean",
-    "planted-noisy": "Planted: noisy",
-    "planted-hard": "Planted: hard to see",
 }
 ITEMS = ("landmarks", "categories")
 """What is resampled behind the intervals of a case that counts them; elsewhere images."""
@@ -55,18 +51,17 @@ Every method plays by the same rules:
 
 1. **See.** A method gets the images, their owners and the tags that are left to see. What it is
    measured by, hidden tags, a truth or people's judgments, is never among them.
-2. **Tune.** Of the tags it sees, another part is hidden, and so many combinations of settings are
-   tried: the defaults first, then others from a list of values worth trying that each method has.
-   The one that finds these tags again best is kept. Every method has the same number of trials;
-   where there are fewer combinations than that, all of them are tried.
+2. **Tune.** Of the tags it sees, another part is hidden, and combinations of settings are tried:
+   the defaults first, then others from a list of values worth trying that each method has. The one
+   that finds these tags again best is kept. Every method has the same number of trials; where there
+   are fewer combinations than that, all of them are tried.
 3. **Fit and measure**, once as tuned and once with the defaults.
 
-This is done anew for each seed, which decides the tags that are hidden, the images that are left
-out or the world that is planted, and the random numbers of tuning and methods. Tables give means
-over seeds, sorted by MAP as tuned; ± is half the 95 % t interval over seeds, and bold the best of a
-column. *Strangers only* measures without evidence from other images of the image's own owner. A
-*margin* is the difference to the best other method on the same seed, above 0 only for the winner.
-Times are of one thread.
+This is repeated for each seed, which decides the tags that are hidden or the images that are left
+out, and the random numbers of tuning and methods. Tables give means over seeds, sorted by MAP as
+tuned; ± is half the 95 % t interval over seeds, and bold the best of a column. *Strangers only*
+measures without evidence from other images of the image's own owner. A *margin* is the difference
+to the best other method on the same seed, above 0 only for the winner. Times are of one thread.
 """
 NOTES = """\
 ## What these numbers do not say
@@ -81,19 +76,15 @@ NOTES = """\
   shown.
 - The values worth trying were listed by the authors of this package, for all methods. Trials are
   equal, seconds are not: a slow method had more time.
-- F counts the tags that score above a method's floor, K of an image at most. `sugar-plus` has a
-  floor that is chosen to raise F, and so often predicts fewer than K; the floors of the others
-  leave nearly all K. A part of its lead in F is that alone.
+- F counts the tags that score above a method's floor, K of an image at most. Floors differ between
+  methods, and a part of a difference in F may be that alone.
 - Published methods are our own implementations, made from their papers.
-- No method is given titles, of which the tags are made in some collections. `sugar-plus` was made
-  while looking at hidden tags of the drawings and at the truth of the planted worlds, of these
-  seeds and of others, and at a few scores on Div400, and the defaults of most other methods were
-  chosen on hidden tags of the same drawings: none of them is blind there.
-- The planted worlds are made of assumptions: owners with interests, topics that decide what tags
-  are right, features that show them. They were fixed before a method was run on them, and a method
-  that shares the assumptions has it easier there.
-- Times of the comparisons were taken while other work had the machine: they tell orders of
-  magnitude. Those of the 20,000 images come from one run that had it to itself.
+- No method is given titles, of which the tags are made in some collections. The design and the
+  defaults of `sugar-plus` were chosen on these collections, and the defaults of most other methods
+  on hidden tags of the drawings: none of them is blind there. *Settings chosen on other
+  collections* holds each collection out in turn.
+- Times of the comparisons were taken while other work ran on the machine: they give orders of
+  magnitude. Those of the 20,000 images come from one run that had the machine to itself.
 - Peak memory is that of the whole process, the collection and what tuning left behind included.
 """
 
@@ -103,9 +94,8 @@ def render(folder: Path) -> str:
     parts = [
         *comparison_sections(folder),
         *ablation_sections(folder),
-        *extra_sections(folder),
-        *verdict_section(folder),
-        *drawn_section(folder),
+        *design_sections(folder),
+        *verdict_sections(folder),
         *large_sections(folder),
     ]
     if not parts:
@@ -178,7 +168,7 @@ def large_section(document: Mapping[str, Any]) -> str:
     parts = [
         f"## {counts['images']:,} images: time and memory",
         wrapped(
-            f"One fit and one scoring of each method on a planted collection: {_counts(counts)}. "
+            f"One fit and one scoring of each method on a synthetic collection: {_counts(counts)}. "
             f"It took {total / 60:,.0f} minutes for all {len(methods)} together. The settings are "
             f"in `benchmarks/results/{LARGE}`."
         ),

@@ -1,7 +1,7 @@
 """What a comparison is made of: a case, and its rounds, one for each seed."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,8 +45,8 @@ class Case:
     """The round of a seed."""
     references: Callable[[], dict[str, float]] = dict
     """MAP of orders that no method made."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """What a planted world was made from."""
+    collection: Collection | None = None
+    """All images with all given tags, to judge verdicts on; None where they cannot be judged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def hidden_case(name: str, description: str, collection: Collection) -> Case:
         "be found again among the tags used ten times or more. A tag that an image still has is in "
         "no ranking of it."
     )
-    return Case(name, description, protocol, start)
+    return Case(name, description, protocol, start, collection=collection)
 
 
 def percent(share: float) -> str:

@@ -78,7 +78,6 @@ def header(case: Case, *, seeds: Sequence[int], effort: Effort) -> dict[str, Any
         "collection": case.name,
         "description": case.description,
         "data": case.start(seeds[0]).counts(),
-        "world": dict(case.settings),
         "protocol": case.protocol,
         "seeds": list(seeds),
         **asdict(effort),
@@ -153,7 +152,7 @@ def _maps(runs: Mapping[int, Mapping[str, Any]]) -> dict[int, float]:
 
 
 def _precisions(runs: Mapping[int, Mapping[str, Any]]) -> FloatArray | None:
-    """Return the mean over seeds of the precision of each landmark, where these are told."""
+    """Return the mean over seeds of the precision of each landmark, where there are any."""
     found = _of(runs, "tuned")
     told = all("by_item" in one for one in found)
     return np.array([one["by_item"] for one in found]).mean(axis=0) if told else None

@@ -52,7 +52,8 @@ CHANGES = (
 )
 
 
-LEFT = {"method", "part", "order", "best other", "settings chosen"}
+LEFT = {"method", "part", "order", "best other", "settings chosen", "collection", "features"}
+LEFT |= {"held out", "chosen", "variant", "largest gain", "smallest gain"}
 """Titles of columns that hold words."""
 
 

@@ -12,7 +12,7 @@ from sugartag.engine.base import Block, Engine
 from sugartag.errors import SettingsError
 from sugartag.evaluation.bootstrap import interval
 from sugartag.evaluation.cost import Meter
-from sugartag.methods.base import Fitted, Method, get_ready
+from sugartag.methods.base import Fitted, Method
 
 ROWS_PER_BLOCK = 1024
 
@@ -39,7 +39,6 @@ def fitted_word_scores(
     """Fit the method and score every image for every set of tags."""
     with Meter() as fitting:
         fitted = method.fit(given, engine=engine, rng=rng)
-    get_ready(fitted, engine=engine)
     with Meter() as scoring:
         scores = mean_tag_scores(fitted, given, sets, engine=engine)
     cost = {

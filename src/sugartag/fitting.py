@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, cast
@@ -19,6 +20,7 @@ from sugartag.assignment.thresholds import (
     TagThresholds,
 )
 from sugartag.collection.align import Catalogue, seen_from
+from sugartag.collection.decisions import Decision, decisions_at
 from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import tag_counts, without_truth
@@ -26,11 +28,10 @@ from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation.calibrate import TOP, calibrate
-from sugartag.methods.base import Fitted, Method
-from sugartag.methods.sugar_plus import FittedSugarPlus, SugarPlus
-from sugartag.methods.sugar_plus.decisions import Decision, decisions_at
-from sugartag.methods.sugar_plus.update import updated
+from sugartag.methods.base import Calibrated, Fitted, Method, Updatable
 from sugartag.model_folder import Model
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_METHOD = "sugar-plus"
 ROWS_PER_BLOCK = 1024
@@ -40,53 +41,75 @@ MAX_IMAGES = 10_000
 
 def fit_model(method: Method, collection: Collection, *, engine: Engine, seed: int) -> Model:
     """Fit the method, learn what its scores mean, and keep the names it was fitted with."""
+    collection.require_tags("a fit")
     known = without_truth(collection)
-    if getattr(method, "scores_are_chances", False):
-        calibration = Calibration.none_needed()
-    else:
-        calibration = calibrate(method, known, engine=engine, rng=np.random.default_rng([seed, 1]))
     fitted = method.fit(known, engine=engine, rng=np.random.default_rng(seed))
+    calibration, thresholds = _calibrated(method, fitted, known, engine=engine, seed=seed)
+    if summary := evidence_summary(fitted):
+        logger.info("%s: %s", method.name, summary)
     return Model(
         method=method,
         fitted=fitted,
         calibration=calibration,
-        thresholds=learn_thresholds(fitted, calibration, known, engine=engine),
+        thresholds=thresholds,
         catalogue=Catalogue.of(known),
         run_id=run_id(method, collection, seed),
         seed=seed,
     )
 
 
+def evidence_summary(fitted: Fitted) -> str:
+    """Return in one line what the evidence is worth; nothing if the method does not say."""
+    return fitted.evidence_summary() if isinstance(fitted, Calibrated) else ""
+
+
+def _calibrated(
+    method: Method, fitted: Fitted, collection: Collection, *, engine: Engine, seed: int
+) -> tuple[Calibration, TagThresholds]:
+    """Return what the scores mean: as the fitted method says, or learned by hiding tags."""
+    if isinstance(fitted, Calibrated):
+        return Calibration.none_needed(), fitted.thresholds()
+    rng = np.random.default_rng([seed, 1])
+    calibration = calibrate(method, collection, engine=engine, rng=rng)
+    return calibration, learn_thresholds(fitted, calibration, collection, engine=engine)
+
+
 def update_model(
     model: Model, collection: Collection, decisions: Sequence[Decision] = (), *, engine: Engine
 ) -> Model:
-    """Add the images of a collection, and what was decided about them, to a model.
+    """Add the images of a collection, and people's decisions about them, to a model.
 
-    Nothing is fitted anew: what was learned of how people tag, and chosen, stays. The collection
-    may hold images that the model has, as decisions need; those that did not change do nothing.
+    Nothing is fitted anew: settings and whatever else was chosen stay. The collection may hold
+    images that the model has, as decisions need; those that did not change do nothing.
     """
     fitted, method = model.fitted, model.method
-    if not (isinstance(fitted, FittedSugarPlus) and isinstance(method, SugarPlus)):
+    if not isinstance(fitted, Updatable):
         raise SettingsError(
-            f"the model is one of {method.name}, and only sugar-plus is updated; "
-            "fit on all images instead"
+            f"the model is one of {method.name}, which cannot be updated; fit on all images instead"
         )
     known = without_truth(collection)
     _require_features_like(fitted, known)
     catalogue = extended_catalogue(model.catalogue, known)
     decided = decided_in(decisions, catalogue, known)
-    seen = seen_from(catalogue, known)
-    more = updated(fitted, method, seen, decided, engine=engine)
-    said = sorted((one.image_id, one.tag, one.right) for one in decisions)
-    decided_by = json.dumps([model.run_id, collection_digest(known), said])
+    more = fitted.updated(method, seen_from(catalogue, known), decided, engine=engine)
+    listed = sorted((one.image_id, one.tag, one.right) for one in decisions)
+    decided_by = json.dumps([model.run_id, collection_digest(known), listed])
     digest = hashlib.sha256(decided_by.encode())
     return replace(
         model,
         fitted=more,
-        thresholds=extended_thresholds(model.thresholds, more.ridge.sums.given),
+        thresholds=_updated_thresholds(model.thresholds, more),
         catalogue=catalogue,
         run_id=f"{method.name}-{digest.hexdigest()[:12]}",
     )
+
+
+def _updated_thresholds(before: TagThresholds, fitted: Fitted) -> TagThresholds:
+    if isinstance(fitted, Calibrated):
+        return fitted.thresholds()
+    if isinstance(fitted, Updatable):
+        return extended_thresholds(before, fitted.uses)
+    return before
 
 
 def extended_catalogue(catalogue: Catalogue, collection: Collection) -> Catalogue:
@@ -101,7 +124,7 @@ def extended_catalogue(catalogue: Catalogue, collection: Collection) -> Catalogu
 def decided_in(
     decisions: Sequence[Decision], catalogue: Catalogue, collection: Collection
 ) -> SparseRows:
-    """Return what was decided as images x tags of a catalogue that has all of the collection."""
+    """Return the decisions as images x tags of a catalogue that has all of the collection."""
     there = set(collection.ids)
     image = {name: number for number, name in enumerate(catalogue.ids) if name in there}
     tag = {name: number for number, name in enumerate(catalogue.tag_names)}
@@ -132,17 +155,17 @@ def extended_thresholds(thresholds: TagThresholds, uses: FloatArray) -> TagThres
     more = len(uses) - len(thresholds.add)
     add = np.pad(thresholds.add, (0, more), constant_values=NEVER_ADDED)
     doubt = np.pad(thresholds.doubt, (0, more), constant_values=NEVER_DOUBTED)
-    unsaid = (add == NEVER_ADDED) & (doubt == NEVER_DOUBTED)
-    new = unsaid & (uses >= FEWEST_USES)
-    usual = [float(np.median(part[~unsaid])) for part in (add, doubt)] if not unsaid.all() else []
+    unset = (add == NEVER_ADDED) & (doubt == NEVER_DOUBTED)
+    new = unset & (uses >= FEWEST_USES)
+    usual = [float(np.median(part[~unset])) for part in (add, doubt)] if not unset.all() else []
     if usual:
         add, doubt = np.where(new, usual[0], add), np.where(new, usual[1], doubt)
     return TagThresholds(np.round(add, DIGITS), np.round(doubt, DIGITS))
 
 
-def _require_features_like(fitted: FittedSugarPlus, collection: Collection) -> None:
+def _require_features_like(fitted: Updatable, collection: Collection) -> None:
     """Raise unless the images are described by as many numbers as those of the model."""
-    wanted = max(fitted.evidence.anchors.shape[1], len(fitted.look_alikes.directions))
+    wanted = fitted.n_features
     if wanted and collection.n_features != wanted:
         raise CollectionError(
             f"these images have {collection.n_features or 'no'} feature numbers each, the "
@@ -163,10 +186,10 @@ def _others(known: Iterable[str], names: Iterable[str]) -> list[str]:
 def learn_thresholds(
     fitted: Fitted, calibration: Calibration, collection: Collection, *, engine: Engine
 ) -> TagThresholds:
-    """Learn from which chance on each tag is added, and below which it is doubted."""
+    """Learn the probability from which each tag is added, and below which it is doubted."""
     blocks = collection.blocks(ROWS_PER_BLOCK)
     every = max(1, -(-collection.n_images // MAX_IMAGES))
-    parts = list(engine.map(tell_chances, blocks[::every], collection, fitted, calibration))
+    parts = list(engine.map(probabilities_of, blocks[::every], collection, fitted, calibration))
     added, given = (
         (
             np.concatenate([part[k][0] for part in parts]),
@@ -174,14 +197,13 @@ def learn_thresholds(
         )
         for k in range(2)
     )
-    cautious = fitted.cautious(added[1]) if isinstance(fitted, FittedSugarPlus) else None
-    return TagThresholds.learned(added, given, tag_counts(collection), cautious)
+    return TagThresholds.learned(added, given, tag_counts(collection))
 
 
-def tell_chances(
+def probabilities_of(
     block: Block, collection: Collection, fitted: Fitted, calibration: Calibration
 ) -> tuple[tuple[IntArray, FloatArray], tuple[IntArray, FloatArray]]:
-    """Return tags and chances of a block: of what could be added, and of what was given."""
+    """Return tags and probabilities of a block: of what could be added, and of what was given."""
     rows = collection.rows(block)
     scores = fitted.scores(rows)
     given = rows.tags.toarray() > 0

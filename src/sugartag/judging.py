@@ -94,7 +94,7 @@ def judge(
     """Count how good the verdicts on a collection are.
 
     ``answers`` are about the same images in the same order. Only tags that can be judged count;
-    what is said of others is left out. Chances are those of change sets, of four digits.
+    verdicts on others are left out. Probabilities are those of change sets, of four digits.
     """
     if answers.n_images != collection.n_images:
         raise CollectionError(
@@ -102,7 +102,7 @@ def judge(
             f"{collection.n_images}; pass those of the same images"
         )
     asked = thresholds or Thresholds()
-    # Everything has its chance told this way, and what would not have been said is known below.
+    # This way every candidate has its probability; which of them would be added is known below.
     lenient = replace(asked, top=max(asked.top, CANDIDATES), add=0.0)
     number = {name: place for place, name in enumerate(answers.tag_names)}
     row = {image: place for place, image in enumerate(collection.ids)}
@@ -122,23 +122,23 @@ def _counted(
     number_of: dict[str, int],
 ) -> VerdictCounts:
     row = np.array([row_of[one.image_id] for one in changes], dtype=np.int64)
-    chance = np.array([one.score for one in changes], dtype=np.float64)
+    probability = np.array([one.score for one in changes], dtype=np.float64)
     said = np.array([SAID[one.action] for one in changes], dtype=np.int64)
     # The additions of an image come first, the best of them before the others.
     place = np.arange(len(row)) - np.searchsorted(row, row)
     limit = np.array([add_from[one.tag] for one in changes], dtype=np.float64)
-    unsaid = (said == Said.ADD) & ((place >= top) | (chance < limit))
+    unsaid = (said == Said.ADD) & ((place >= top) | (probability < limit))
     said = np.where(unsaid, Said.NOTHING, said)
     tag = np.array([number_of.get(one.tag, len(number_of)) for one in changes], dtype=np.int64)
     known = tag < len(number_of)
     right = answers.are_right(row[known], tag[known])
-    return count_verdicts(chance[known], said[known], right, missing=0)
+    return count_verdicts(probability[known], said[known], right, missing=0)
 
 
 def _unsaid(*, missing: int) -> VerdictCounts:
     """Return the counts of no verdict at all."""
-    chance, said, right = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
-    return count_verdicts(chance, said, right, missing=missing)
+    probability, said, right = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+    return count_verdicts(probability, said, right, missing=missing)
 
 
 def _missing(collection: Collection, answers: Answers, number: dict[str, int]) -> int:

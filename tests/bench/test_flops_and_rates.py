@@ -1,6 +1,5 @@
 """What is needed is counted by hand in small cases, and rates are those of this machine."""
 
-import numpy as np
 import pytest
 
 from sugartag.bench.flops import fit_flops, scoring_flops
@@ -17,45 +16,60 @@ def planted():
     return SIZES.generate(0)
 
 
-def test_an_exact_vote_needs_every_pair_of_images(planted, engine, rng):
-    method = make_method("tag-vote", {"search": "exact", "neighbours": 5})
+@pytest.mark.parametrize(
+    ("whitening", "projection"), [(0.0, 0), (0.5, 2 * 2 * 16 * 16)], ids=["features", "whitened"]
+)
+def test_an_exact_vote_needs_every_pair_of_images(planted, engine, rng, whitening, projection):
+    settings = {"search": "exact", "neighbours": 5, "whitening": whitening}
+    method = make_method("tag-vote", settings)
 
-    flops = scoring_flops(method.fit(planted, engine=engine, rng=rng), planted)
+    flops = scoring_flops(method, method.fit(planted, engine=engine, rng=rng), planted)
 
     given = sum(shard.tags.nnz for shard in planted.shards) / 400
-    assert flops == pytest.approx(2 * 16 * 400 + 5 * given)
+    assert flops == pytest.approx(2 * 16 * 400 + projection + 5 * given)
 
 
 def test_nobody_counts_the_walk_of_an_index(planted, engine, rng):
     pytest.importorskip("usearch")
-    fitted = make_method("tag-vote", {"search": "usearch"}).fit(planted, engine=engine, rng=rng)
+    method = make_method("tag-vote", {"search": "usearch"})
 
-    assert scoring_flops(fitted, planted) is None
-
-
-def test_more_anchors_need_more_of_everything(planted, engine):
-    def needed(anchors: int) -> dict[str, float]:
-        method = make_method("sugar-plus", {"anchors": anchors, "tastes": 0})
-        fitted = method.fit(planted, engine=engine, rng=np.random.default_rng(0))
-        found = fit_flops(method, fitted, planted)
-        assert found is not None
-        return found
-
-    few, many = needed(10), needed(20)
-
-    # Fitted and scored, each with the likeness of all images to all anchors.
-    assert many["likeness"] == 2 * 2 * 400 * 16 * 20 == 2 * few["likeness"]
-    # With as few features as these, a short description has as many numbers.
-    assert many["short descriptions"] == 2 * 2 * 400 * 16 * 16 == few["short descriptions"]
-    assert many["gram"] > few["gram"] > 2 * 400 * 10 * 10
-    assert many["scoring"] > few["scoring"] > 2 * 400 * 10 * 150
-    assert many["solving"] > few["solving"] > 0
+    assert scoring_flops(method, method.fit(planted, engine=engine, rng=rng), planted) is None
 
 
-def test_only_sugar_plus_has_a_floor(planted, engine, rng):
-    method = make_method("tag-prior")
+def test_the_floor_of_sugar_plus_is_counted_by_hand(planted):
+    given = sum(shard.tags.nnz for shard in planted.shards)
 
-    assert fit_flops(method, method.fit(planted, engine=engine, rng=rng), planted) is None
+    found = fit_flops(make_method("sugar-plus", {"components": 10, "max_predictors": 100}), planted)
+
+    # 400 images, 16 features, 150 tags; 10 components and 100 tags predict, and the intercept.
+    assert found == {
+        "moments of the features": 400 * 16**2,
+        "components": 4 * 400 * 16 * 10,
+        "Gram matrix": 400 * 10**2,
+        "inverse": 2 * 111**3,
+        "weights": 2 * 111**2 * 150,
+        "scores": pytest.approx(2 * 400 * (2 * 10 + 3) * 150 + 2 * given * 150),
+    }
+
+
+def test_there_are_no_more_predictors_than_features_and_tags(planted):
+    usual = fit_flops(make_method("sugar-plus"), planted)
+
+    assert usual["components"] == 4 * 400 * 16 * 16
+    assert usual["weights"] == 2 * (150 + 16 + 1) ** 2 * 150
+
+
+def test_scoring_an_image_needs_its_components_and_its_part_of_the_scores(planted, engine, rng):
+    method = make_method("sugar-plus", {"components": 10})
+    given = sum(shard.tags.nnz for shard in planted.shards) / 400
+
+    flops = scoring_flops(method, method.fit(planted, engine=engine, rng=rng), planted)
+
+    assert flops == pytest.approx(2 * 16 * 10 + 2 * (2 * 10 + 3 + given) * 150)
+
+
+def test_only_sugar_plus_has_a_floor(planted):
+    assert fit_flops(make_method("tag-prior"), planted) is None
 
 
 def test_the_rate_of_products_is_at_least_its_median():

@@ -1,88 +1,113 @@
-import json
-import re
+"""Verdicts on real collections: what is changed in them, what is counted, and the stated bounds."""
+
 import sys
 
 import numpy as np
 import pytest
 
 import bench_verdicts
-from bench_verdicts import JudgedCase, arguments, in_a_line, verdict_document
-from comparison.jobs import DIGITS, plain_values, write_json
-from comparison.verdicts import (
-    COLUMNS,
-    DISTURBING,
+from comparison.jobs import read_json, write_json
+from comparison.verdict_section import (
+    DISTURBED,
+    DOUBTS,
     FILE,
-    JudgedRound,
-    pooled_reliability,
-    section_of,
-    summarised_runs,
+    IDLE,
+    MET,
+    MISSED,
+    TRUTH,
+    additions_met,
+    condition,
+    doubts_met,
     verdict_section,
+    verdict_sections,
+)
+from comparison.verdicts import (
+    DISTURBING,
+    NOISE,
+    NONE,
+    REAL,
+    Judged,
+    longest_list,
+    random_images,
+    with_features,
 )
 from sugartag.collection.subset import hide_tags
-from sugartag.collection.synthetic import small
+from sugartag.engine import LocalEngine
 from sugartag.evaluation.calibrate import HIDDEN_SHARE
+from sugartag.fitting import fit_model
+from sugartag.methods.registry import make_method
 
 
-@pytest.fixture(scope="module")
-def document(collection):
-    cases = [
-        JudgedCase("planted-clean", lambda seed: JudgedRound.planted(small(), seed)),
-        JudgedCase("openclipart", lambda seed: JudgedRound.disturbed(collection, seed)),
-    ]
-    made = verdict_document(cases, ["tag-vote-own"], seeds=[0, 1])
-    return json.loads(json.dumps(plain_values(made, digits=DIGITS)))
+def everything(collection):
+    return slice(0, collection.n_images)
 
 
-def test_every_run_is_kept_with_its_measures_and_their_mean(document):
-    for case in document["cases"].values():
-        entry = case["methods"]["tag-vote-own"]
-        assert list(entry["runs"]) == ["0", "1"]
-        values = [run["ece"] for run in entry["runs"].values()]
-        assert entry["summary"]["ece"]["mean"] == pytest.approx(np.mean(values), rel=1e-4)
-        assert entry["summary"]["ece"]["runs"] == 2
+def run_of(**changes):
+    counts = {"given": 1_000, "wrong": 90, "doubts": 50, "right_doubts": 45, "missing": 200}
+    counts |= {"additions": 100, "right_additions": 85, "hindsight": 150}
+    return counts | {"ece_given": 0.03, "ece_not_given": 0.01, "ece_both": 0.02} | changes
 
 
-def test_a_measure_that_some_runs_lack_is_the_mean_of_the_others():
-    runs = [dict.fromkeys(COLUMNS, 0.5), dict.fromkeys(COLUMNS, np.nan)]
-
-    assert summarised_runs(runs)["add_precision"]["mean"] == 0.5
-    assert summarised_runs(runs)["add_precision"]["runs"] == 1
-    assert summarised_runs(runs[1:])["add_precision"] is None
-
-
-def test_of_planted_worlds_it_is_told_how_all_tags_are_judged(document):
-    planted, shipped = (
-        document["cases"][name]["methods"]["tag-vote-own"]["summary"]
-        for name in ("planted-clean", "openclipart")
-    )
-
-    assert planted["all_remove_recall"]["runs"] == 2
-    assert planted["all_ece_given"]["mean"] != planted["ece_given"]["mean"]
-    assert shipped["all_remove_recall"] is None
+@pytest.mark.parametrize(
+    ("posterior", "right", "count"),
+    [
+        ([0.9, 0.8, 0.7, 0.6, 0.5], [1, 1, 1, 0, 1], 5),
+        ([0.9, 0.8, 0.7, 0.6, 0.5], [0, 1, 1, 1, 1], 5),
+        ([0.9, 0.8, 0.7, 0.6, 0.5], [1, 1, 1, 0, 0], 3),
+        ([0.5, 0.9, 0.7], [0, 1, 1], 2),  # In any order.
+        ([0.9, 0.7, 0.7], [1, 1, 0], 1),  # Equal values are added together or not at all.
+        ([0.9, 0.9], [1, 0], 0),
+        ([], [], 0),
+    ],
+)
+def test_the_lowest_threshold_that_keeps_the_precision(posterior, right, count):
+    assert longest_list(np.array(posterior), np.array(right, dtype=bool), 0.8) == count
 
 
-def test_a_planted_round_tells_seen_tags_and_all_of_them_and_methods_see_the_same():
-    here = JudgedRound.planted(small(), 3)
+def test_random_images_are_others_for_each_seed(collection):
+    some = [random_images(collection, 50, seed) for seed in (0, 0, 1)]
 
-    usual = small().generate(3)
-    assert here.answers.tag_names == usual.concept_names
-    assert here.about_all.tag_names == usual.tag_names
-    for name in ("tags", "features"):
-        one, other = (getattr(made.shards[0], name) for made in (here.given, usual))
-        assert abs(one - other).max() == 0
-
-
-def test_ranges_of_several_runs_are_added_up(document):
-    runs = list(document["cases"]["openclipart"]["methods"]["tag-vote-own"]["runs"].values())
-
-    pooled = pooled_reliability(runs, "given")
-
-    sums = [sum(run["reliability"]["given"]["count"]) for run in runs]
-    assert pooled.count.sum() == sum(sums)
-    assert pooled.error() <= max(run["ece_given"] for run in runs) + 1e-9
+    assert [one.n_images for one in some] == [50, 50, 50]
+    ids = [list(one.ids) for one in some]
+    assert ids[0] == ids[1] != ids[2]
+    assert random_images(collection, None, 0) is collection
+    assert random_images(collection, 10_000, 0) is collection
 
 
-def test_tags_are_disturbed_otherwise_than_calibration_does(collection):
+def test_features_are_replaced_by_noise_or_by_none(collection):
+    noise, none = (with_features(collection, kind, 0) for kind in (NOISE, NONE))
+
+    drawn = noise.rows(everything(noise)).features
+    assert drawn.shape == (collection.n_images, collection.n_features)
+    assert abs(drawn.mean()) < 0.02
+    assert drawn.std() == pytest.approx(1.0, abs=0.02)
+    assert none.n_features == 0
+    assert with_features(collection, REAL, 0) is collection
+
+
+def test_only_injected_tags_are_wrong(collection):
+    here = Judged.injected(collection, 1, images=300, features=REAL)
+
+    before = random_images(collection, 300, 1).tags_of(everything(here.given)).toarray() > 0
+    given = here.given.tags_of(everything(here.given)).toarray() > 0
+    row, tag = np.nonzero(given)
+    right = here.answers.are_right(row, tag)
+    assert np.array_equal(right, before[row, tag])
+    assert 0.05 < (~right).sum() / before.sum() < 0.15
+    assert not here.given.has_truth
+
+
+def test_hidden_tags_are_right_and_not_given(collection):
+    here = Judged.disturbed(collection, 0)
+
+    before = collection.tags_of(everything(collection)).toarray() > 0
+    given = here.given.tags_of(everything(collection)).toarray() > 0
+    hidden = np.nonzero(before & ~given)
+    assert here.answers.are_right(*hidden).all()
+    assert 0.15 < len(hidden[0]) / before.sum() < 0.25
+
+
+def test_tags_are_disturbed_independently_of_calibration(collection):
     for seed in range(5):
         calibration = int(np.random.default_rng([seed, 1]).integers(2**31))
         ours, theirs = (
@@ -92,107 +117,139 @@ def test_tags_are_disturbed_otherwise_than_calibration_does(collection):
         assert (ours != theirs).any()
 
 
-def test_the_section_has_the_measures_the_ranges_and_the_caveats(document):
-    section = section_of(document)
+def test_the_truth_judges_its_concepts_on_the_images_left(collection):
+    here = Judged.by_truth(collection, 0)
 
-    assert section.startswith("## Verdicts\n")
-    assert "a tag is added from the chance on that" in section
-    assert "Means over 2 seeds" in " ".join(section.split())
-    assert "counts as wrong there" in " ".join(section.split())
-    assert "the last columns judge all" in " ".join(section.split())
-    mean = document["cases"]["planted-clean"]["methods"]["tag-vote-own"]["summary"]["ece"]["mean"]
-    assert re.search(rf"^\| planted: clean \|.* {mean:.3f} ", section, re.MULTILINE)
+    assert here.given.n_images == here.answers.n_images == 540
+    assert here.answers.tag_names == collection.concept_names
+    assert not here.given.has_truth
 
 
-def test_it_says_of_how_many_seeds_a_measure_is_that_others_lack(document):
-    entry = document["cases"]["planted-clean"]["methods"]["tag-vote-own"]
-    lacking = {key: run | {"ece": np.nan} for key, run in entry["runs"].items()}
-    some = {"0": entry["runs"]["0"], "1": lacking["1"]}
-    changed = entry | {"runs": some, "summary": summarised_runs(list(some.values()))}
-    cases = {"planted-clean": {"methods": {"tag-vote-own": changed}}}
+def test_candidates_are_the_ten_best_tags_that_an_image_lacks(collection):
+    here = Judged.disturbed(collection, 0)
+    engine = LocalEngine()
+    model = fit_model(make_method("sugar-plus"), here.given, engine=engine, seed=0)
 
-    section = section_of(document | {"cases": cases})
+    posterior, right = here.candidates(model, engine=engine)
 
-    assert section.count("(1 of 2 seeds)") == 1
-
-
-def test_rows_of_a_table_are_as_long_as_its_head_and_stand_between_empty_lines(document):
-    tables = re.findall(r"(?:^\|.*\|$\n?)+", section_of(document), re.MULTILINE)
-
-    assert len(tables) == 2
-    for table in tables:
-        assert len({line.count("|") for line in table.splitlines()}) == 1
-    assert not re.search(r"[^|\n]\n\|", section_of(document))
+    assert len(posterior) == len(right) == 10 * collection.n_images
+    assert ((posterior >= 0) & (posterior <= 1)).all()
+    # Those most likely are right more often than the others.
+    order = np.argsort(-posterior)
+    assert right[order[:300]].mean() > 2 * right[order[3_000:]].mean()
 
 
-def test_lines_of_text_fit_the_page(document):
-    assert all(len(line) <= 100 for line in section_of(document).splitlines() if line[:1] != "|")
+def test_a_run_counts_verdicts_of_a_real_fit(collection):
+    here = Judged.disturbed(collection, 0)
+    given = here.given.tags_of(everything(here.given))
+
+    found = here.run({"own_weight": 1.0}, engine=LocalEngine(), seed=0, hindsight=True)
+
+    row, tag = given.nonzero()
+    assert found["given"] == given.nnz
+    assert found["wrong"] == np.count_nonzero(~here.answers.are_right(row, tag))
+    assert found["right_doubts"] <= found["doubts"] <= found["given"]
+    assert found["right_additions"] <= found["additions"]
+    assert found["missing"] == len(here.answers.pairs) - (found["given"] - found["wrong"])
+    parts = sorted((found["ece_given"], found["ece_not_given"]))
+    assert found["ece_both"] <= parts[1]
 
 
-def test_without_a_result_file_there_is_no_section(document, tmp_path):
-    assert list(verdict_section(tmp_path)) == []
+@pytest.mark.parametrize(
+    ("doubts", "right", "met"),
+    [(50, 40, MET), (50, 39, MISSED), (1, 1, MET), (1, 0, IDLE), (2, 0, MISSED), (0, 0, IDLE)],
+)
+def test_doubts_are_right_or_very_few(doubts, right, met):
+    assert doubts_met(run_of(doubts=doubts, right_doubts=right)) == met
 
+
+@pytest.mark.parametrize(
+    ("additions", "right", "hindsight", "met"),
+    [
+        (100, 80, 200, MET),
+        (100, 79, 200, MISSED),
+        (100, 80, 201, MISSED),
+        (0, 0, 0, IDLE),  # No threshold would have helped.
+        (0, 0, 10, MISSED),
+    ],
+)
+def test_additions_are_right_and_enough(additions, right, hindsight, met):
+    found = run_of(additions=additions, right_additions=right, hindsight=hindsight)
+
+    assert additions_met(found) == met
+
+
+@pytest.fixture
+def document():
+    real, noise = condition(REAL, "300"), condition(NOISE, "1,000")
+    doubts = {
+        real: {"0": run_of(), "1": run_of(doubts=10, right_doubts=8)},
+        noise: {"0": run_of(doubts=6, right_doubts=6)},
+    }
+    truth = {"all": {"0": run_of()}}
+    disturbed = {"all": {"0": run_of(), "1": run_of(ece_given=0.09)}}
+    cases = {"documerica": {DOUBTS: doubts, TRUTH: truth, DISTURBED: disturbed}}
+    head = {"machine": {"cpu": "some processor"}, "date": "2026-01-02"}
+    return head | {"injected_rate": 0.1, "hidden_share": 0.2, "cases": cases}
+
+
+def test_the_section_says_which_bounds_are_met(document):
+    section = verdict_section(document)
+
+    assert "Of the stated bounds, 2 of 4 are met." in " ".join(section.split())
+    # 60 doubts of 2,000 tags, 53 of them injected.
+    assert "| DOCUMERICA | real | 300 | 2,000 | 3.00 % | 88.3 % | yes |" in section
+    assert "| DOCUMERICA | Gaussian noise | 1,000 | 1,000 | 0.60 % | 100.0 % | **no** |" in section
+    assert "| DOCUMERICA | 100 | 85.0 % | 150 | yes |" in section
+    # The mean ECE of the given tags is above the bound.
+    assert "| 200 | 85.0 % | 300 | 100 | 90.0 % | 0.060 | 0.010 | 0.020 | **no** |" in section
+    assert "The truth is incomplete" in section
+
+
+def test_a_bound_that_holds_without_verdicts_is_not_counted_as_met(document):
+    none = {"doubts": 0, "right_doubts": 0}
+    document["cases"]["documerica"][DISTURBED]["all"] = {"0": run_of(**none)}
+
+    section = verdict_section(document)
+
+    assert "| 0 | – | 0.030 | 0.010 | 0.020 | idle |" in section
+    assert "2 of 4 are met. Another 1 (*idle*)" in " ".join(section.split())
+
+
+def test_what_was_not_measured_is_left_out(document, tmp_path):
+    assert list(verdict_sections(tmp_path)) == []
+    del document["cases"]["documerica"][TRUTH]
     write_json(tmp_path / FILE, document)
 
-    assert list(verdict_section(tmp_path)) == [section_of(document)]
+    (section,) = verdict_sections(tmp_path)
+
+    assert "independent truth" not in section
+    assert section.count("### ") == 2
 
 
-def test_the_command_writes_the_file(collection, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(
-        bench_verdicts,
-        "made_case",
-        lambda name, scratch: JudgedCase(name, lambda seed: JudgedRound.planted(small(), seed)),
-    )
-    words = ["bench", "--methods", "tag-vote-own", "--seeds", "1", "--cases", "planted-hard"]
+def test_the_command_judges_what_each_collection_is_good_for(data, tmp_path, monkeypatch, capsys):
     out = tmp_path / FILE
+    words = ["bench", "documerica", "openclipart", "mdi", "--data", str(data), "--seeds", "1"]
     monkeypatch.setattr(sys, "argv", [*words, "--out", str(out)])
 
     assert bench_verdicts.main() == 0
+    told = capsys.readouterr().out.count("seed 0")
+    assert bench_verdicts.main() == 0
 
-    assert list(json.loads(out.read_text(encoding="utf-8"))["cases"]) == ["planted-hard"]
-    assert "planted-hard, tag-vote-own, seed 0: add" in capsys.readouterr().out
-
-
-def test_an_unknown_method_is_an_error_in_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["bench", "--methods", "nobody", "--out", str(tmp_path / "x")])
-
-    assert bench_verdicts.main() == 2
-
-    assert "nobody" in capsys.readouterr().err
-    assert not (tmp_path / "x").exists()
-
-
-def test_by_default_the_default_method_is_judged_on_everything():
-    asked = arguments([])
-
-    assert (asked.methods, asked.seeds, len(asked.cases)) == ("sugar-plus", 5, 8)
+    cases = read_json(out)["cases"]
+    assert {name: list(found) for name, found in cases.items()} == {
+        "documerica": [DOUBTS, TRUTH, DISTURBED],
+        "openclipart": [DISTURBED],
+        "mdi": [DOUBTS, DISTURBED],
+    }
+    assert len(cases["mdi"][DOUBTS]) == 12
+    assert told == 28
+    assert "seed 0" not in capsys.readouterr().out  # Nothing was left to do.
+    assert verdict_section(read_json(out)).count("\n| Material Design Icons |") == 13
 
 
-def test_a_planted_world_is_the_one_of_the_comparison(tmp_path):
-    case = bench_verdicts.made_case("planted-noisy", tmp_path)
+def test_a_case_that_cannot_be_judged_is_no_choice(capsys):
+    with pytest.raises(SystemExit):
+        bench_verdicts.arguments(["div400"])
 
-    here = case.start(0)
-
-    assert here.given.n_images == 4_000
-    assert len(here.answers.tag_names) == 240
-
-
-def test_a_run_without_doubts_can_be_told():
-    run = dict.fromkeys(COLUMNS, 0.25) | {"remove_precision": np.nan}
-
-    assert "remove nan / 0.250" in in_a_line(run)
-
-
-def test_the_page_counts_the_additions_of_all_seeds_together(document):
-    changed = json.loads(json.dumps(document))
-    runs = changed["cases"]["planted-clean"]["methods"]["tag-vote-own"]["runs"]
-    for number, run in enumerate(runs.values()):
-        run["counts"] |= {"added": 1_000 + number, "rightly_added": 900}
-    nothing = changed["cases"]["openclipart"]["methods"]["tag-vote-own"]["runs"]
-    for run in nothing.values():
-        run["counts"] |= {"added": 0, "rightly_added": 0}
-
-    page = section_of(changed)
-
-    assert "| 1,800 of 2,001 |" in page
-    assert re.search(r"OpenClipart, as shipped \|.*\| – \|\n", page)
+    assert "invalid choice: 'div400'" in capsys.readouterr().err

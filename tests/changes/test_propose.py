@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from canned import Canned, CannedMethod
 from planted import UNTAGGED, planted_collection, resharded, without_features
+from sugartag.assignment.calibration import Calibration
 from sugartag.assignment.thresholds import TagThresholds
 from sugartag.changes import Change, Thresholds, propose
+from sugartag.collection.align import Catalogue
 from sugartag.collection.build import collection_from_arrays
+from sugartag.collection.decisions import decisions_at
 from sugartag.collection.model import Collection
 from sugartag.collection.texts import Texts
 from sugartag.engine import LocalEngine
@@ -23,8 +27,9 @@ from sugartag.fitting import fit_model
 from sugartag.methods.registry import make_method
 from sugartag.model_folder import Model
 
+DEFAULTS = Thresholds()
 LENIENT = Thresholds(top=4, add=0.2)
-"""Chances in the planted collection are small; at the default hardly anything would be added."""
+"""Probabilities in the planted collection are small: by default hardly anything is added."""
 
 
 @functools.cache
@@ -52,8 +57,8 @@ def pairs(changes: Iterable[Change], *actions: str) -> list[tuple[str, str]]:
     return [(one.image_id, one.tag) for one in changes if one.action in actions]
 
 
-def chances(collection: Collection) -> tuple[np.ndarray, np.ndarray]:
-    """Return the chance of every tag of every image, if it is added and if it is given."""
+def probabilities(collection: Collection) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability of every tag of every image, if it is added and if it is given."""
     scores = model().fitted.scores(collection.rows(slice(0, collection.n_images)))
     return model().calibration.added(scores), model().calibration.given(scores)
 
@@ -85,7 +90,7 @@ def test_no_pair_comes_twice():
 
 
 @pytest.mark.parametrize("top", [0, 1, 3])
-def test_at_most_so_many_tags_are_added_and_some_image_gets_them_all(top, collection):
+def test_no_more_tags_than_asked_are_added_and_some_image_gets_them_all(top, collection):
     added = defaultdict(int)
     for image, _ in pairs(proposed(collection, Thresholds(top=top, add=0.0)), "add"):
         added[image] += 1
@@ -93,8 +98,8 @@ def test_at_most_so_many_tags_are_added_and_some_image_gets_them_all(top, collec
     assert max(added.values(), default=0) == top
 
 
-def test_an_image_is_added_the_tags_of_the_highest_chance(collection):
-    added, _ = chances(collection)
+def test_an_image_is_added_the_tags_of_the_highest_probability(collection):
+    added, _ = probabilities(collection)
     given = collection.tags_of(slice(0, collection.n_images)).toarray() > 0
     best = np.sort(np.where(given, -1.0, added), axis=1)[:, ::-1]
 
@@ -102,30 +107,30 @@ def test_an_image_is_added_the_tags_of_the_highest_chance(collection):
         got = [
             one.score for one in planted_changes() if one.image_id == image and one.action == "add"
         ]
-        expected = [chance for chance in best[row, : LENIENT.top] if chance >= LENIENT.add]
+        expected = [value for value in best[row, : LENIENT.top] if value >= LENIENT.add]
         assert got == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9, 1.0])
-def test_a_verdict_follows_from_the_chance_and_the_thresholds(threshold, collection):
+def test_a_verdict_follows_from_the_probability_and_the_thresholds(threshold, collection):
     changes = proposed(collection, Thresholds(top=50, add=threshold, doubt=threshold))
 
-    added, given = chances(collection)
+    added, given = probabilities(collection)
     row_of = {image: row for row, image in enumerate(collection.ids)}
     tag_of = {tag: column for column, tag in enumerate(collection.tag_names)}
     for one in changes:
         table = added if one.action == "add" else given
-        chance = table[row_of[one.image_id], tag_of[one.tag]]
-        assert one.score == pytest.approx(chance, abs=5.1e-5)
+        expected = table[row_of[one.image_id], tag_of[one.tag]]
+        assert one.score == pytest.approx(expected, abs=5.1e-5)
         assert (one.score >= threshold) == (one.action != "doubt")
 
 
 def test_a_tag_is_added_from_exactly_the_threshold_on(collection):
     given = collection.tags_of(slice(0, collection.n_images)).toarray() > 0
-    told = round(float(chances(collection)[0][~given].max()), 4)
+    most = round(float(probabilities(collection)[0][~given].max()), 4)
 
-    assert pairs(proposed(collection, Thresholds(add=told)), "add")
-    assert not pairs(proposed(collection, Thresholds(add=told + 0.0001)), "add")
+    assert pairs(proposed(collection, Thresholds(add=most)), "add")
+    assert not pairs(proposed(collection, Thresholds(add=most + 0.0001)), "add")
 
 
 def test_without_thresholds_each_tag_has_the_one_the_model_learned(collection):
@@ -160,24 +165,103 @@ def test_the_only_thing_known_of_an_image_is_not_doubted():
     first, second = list(made.ids)[:2]
     assert (second, made.tag_names[2]) in doubted(made)
     assert (first, made.tag_names[2]) not in doubted(made)
-    (shard,) = made.shards
-    titled = replace(made, shards=(replace(shard, titles=Texts.of(["a title"] * 40)),))
-    assert (first, made.tag_names[2]) in doubted(titled)
 
 
-def test_a_given_tag_that_somebody_called_wrong_stays_doubted_however_rare_it_is(collection):
-    fitted = model("sugar-plus").fitted
-    tags = collection.tags_of(slice(0, collection.n_images))
-    image = int(np.flatnonzero(np.diff(tags.indptr))[0])
-    tag = int(tags[image : image + 1].indices[0])
-    said = sparse.csr_array(([-1], ([image], [tag])), shape=tags.shape, dtype=np.int8)
-    never = TagThresholds.same(2.0, -1.0, collection.n_tags)
-    decided = replace(model("sugar-plus"), fitted=replace(fitted, decided=said), thresholds=never)
+def canned_model(*decided: tuple[int, int, bool], **limits: float) -> tuple[Model, Collection]:
+    """Return a calibrated model and the images it has: each of six has one of three tags."""
+    tags = sparse.csr_array(np.tile(np.eye(3, dtype=np.int8), (2, 1)))
+    made = collection_from_arrays(tags, np.arange(6), features=np.ones((6, 2), np.float32))
+    table = np.tile([[0.1, 0.7, 0.4], [0.9, 0.6, 0.3], [0.3, 0.6, 0.1]], (2, 1))
+    row, tag, right = zip(*decided, strict=True) if decided else ((), (), ())
+    place = np.array(row, dtype=np.int64), np.array(tag, dtype=np.int64)
+    said = decisions_at(*place, right, table.shape)
+    fitted = replace(Canned.of(table, **limits), decided=said)
+    whole = Model(
+        method=CannedMethod(),
+        fitted=fitted,
+        calibration=Calibration.none_needed(),
+        thresholds=fitted.limits,
+        catalogue=Catalogue.of(made),
+        run_id="canned-1",
+        seed=0,
+    )
+    return whole, made
 
-    parts = propose(decided, collection, engine=LocalEngine(), thresholds=Thresholds())
 
-    doubted = pairs([one for part in parts for one in part], "doubt")
-    assert doubted == [(collection.ids[image], collection.tag_names[tag])]
+def verdicts(
+    made: Model, collection: Collection, thresholds: Thresholds = DEFAULTS
+) -> dict[tuple[str, str], tuple[str, float]]:
+    parts = propose(made, collection, engine=LocalEngine(), thresholds=thresholds)
+    return {(one.image_id, one.tag): (one.action, one.score) for part in parts for one in part}
+
+
+def test_posteriors_are_those_of_a_calibrated_method_asked_once_a_block():
+    made, images = canned_model()
+
+    found = verdicts(made, images)
+
+    assert found["image-0", "tag-0"] == ("doubt", 0.1)
+    assert found["image-0", "tag-1"] == ("add", 0.7)
+    assert ("image-0", "tag-2") not in found
+    assert found["image-1", "tag-1"] == ("keep", 0.6)
+    assert made.fitted.calls == [18]
+
+
+def test_a_rejected_tag_stays_doubted_whatever_the_thresholds():
+    made, images = canned_model((1, 1, False), doubt=-1.0)
+
+    found = verdicts(made, images)
+
+    assert [key for key, (action, _) in found.items() if action == "doubt"] == [
+        ("image-1", "tag-1")
+    ]
+    assert verdicts(made, images, Thresholds(doubt=0.0)) == found
+
+
+def test_a_rejected_addition_is_not_proposed_again():
+    made, images = canned_model((0, 1, False))
+
+    assert ("image-0", "tag-1") not in verdicts(made, images, Thresholds(add=0.0))
+
+
+@pytest.mark.parametrize("thresholds", [Thresholds(), Thresholds(top=0), Thresholds(add=1.0)])
+def test_an_accepted_addition_is_proposed_until_the_image_has_the_tag(thresholds):
+    made, images = canned_model((0, 2, True), add=2.0)
+
+    found = verdicts(made, images, thresholds)
+
+    additions = {key: told for key, told in found.items() if told[0] == "add"}
+    assert additions == {("image-0", "tag-2"): ("add", 0.999)}
+    (shard,) = images.shards
+    tags = shard.tags.toarray()
+    tags[0, 2] = 1
+    tagged = replace(images, shards=(replace(shard, tags=sparse.csr_array(tags)),))
+    assert verdicts(made, tagged, thresholds)["image-0", "tag-2"] == ("keep", 0.999)
+
+
+def test_an_accepted_addition_comes_first_and_takes_no_place_of_others():
+    made, images = canned_model((0, 2, True))
+
+    (changes,) = propose(made, images, engine=LocalEngine(), thresholds=Thresholds(top=1))
+
+    first = [(one.action, one.tag, one.reason) for one in changes if one.image_id == "image-0"]
+    assert [(action, tag) for action, tag, _ in first] == [
+        ("add", "tag-2"), ("add", "tag-1"), ("doubt", "tag-0"),
+    ]  # fmt: skip
+    assert first[0][2] == "accepted by a person"
+
+
+def test_images_without_any_tag_are_added_to(collection):
+    untagged = collection_from_arrays(
+        sparse.csr_array((20, 0), dtype=np.int8),
+        np.zeros(20, dtype=np.int64),
+        features=collection.features_at(np.arange(20)),
+    )
+
+    changes = proposed(untagged, Thresholds(add=0.0, top=2))
+
+    assert {one.action for one in changes} == {"add"}
+    assert {one.image_id for one in changes} == set(untagged.ids)
 
 
 def test_scores_are_numbers_from_0_to_1():
@@ -230,7 +314,7 @@ def newcomers() -> Collection:
             sparse.csr_array(tags),
             np.array([0, 0, 1, 1, 1, 2]),
             features=looks,
-            tag_names=["never heard", "tag-0"],
+            tag_names=["never seen", "tag-0"],
         ),
         owner_names=Texts.of(["stranger", "owner-3", "another"]),
     )

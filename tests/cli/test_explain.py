@@ -4,13 +4,14 @@ import csv
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from sugartag.cli.main import main
+from sugartag.methods.base import PartKind
 from tables import write_table
 
 TOPICS = [["sea", "beach", "sand, wet"], ["wood", "tree", "müll"], ["home", "cat", "sofa"]]
@@ -39,8 +40,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a collection of photos and a model."""
     folder = tmp_path_factory.mktemp("made")
     rng = np.random.default_rng(1)
-    topic = rng.integers(3, size=90)
-    looks = np.eye(3)[topic] * 4 + rng.standard_normal((90, 3))
+    topic = rng.integers(3, size=180)
+    looks = np.eye(3)[topic] * 4 + rng.standard_normal((180, 3))
     rows = [
         {
             "image_id": f"photo {number}",
@@ -84,12 +85,16 @@ def test_every_verdict_has_a_line_with_all_that_it_follows_from(here):
         parts = line["parts"]
         added = sum(part["contribution"] for part in parts)
         assert added == pytest.approx(line["evidence"], abs=1e-4)
-        shares = sum(part["share"] for part in parts) + line["habit_share"]
+        shares = sum(part["share"] for part in parts)
         assert shares == pytest.approx(1.0, abs=1e-4) or shares == 0
-        assert all(0 <= line[name] <= 1 for name in ("prior", "recall", "slip", "habit"))
-        assert {name for part in parts for name in part} <= {
-            "kind", "name", "contribution", "share", "tags",
+        assert set(line) - set(changes[0]) == {
+            "evidence", "base_rate", "judged", "decided", "parts",
         }  # fmt: skip
+        assert 0 <= line["base_rate"] <= 1
+        assert (type(line["judged"]), line["decided"]) == (bool, None)
+        for part in parts:
+            assert set(part) == {"kind", "name", "contribution", "share"}
+            assert part["kind"] in get_args(PartKind)
 
 
 def test_changes_are_the_same_with_and_without(here):

@@ -22,7 +22,7 @@ from sugartag.collection import open_collection
 from sugartag.model_folder import load_model, save_model
 from tables import Row, tags_by_image, write_table
 
-N_IMAGES = 90
+N_IMAGES = 180
 TOPICS = {"sea": ["beach", "sand, wet"], "wood": ["tree", "müll"], "home": ["cat", "sofa"]}
 COLUMNS = ["image_id", "tag", "action", "score", "reason", "run_id"]
 
@@ -113,20 +113,21 @@ def test_the_way_from_a_table_to_changes(tmp_path, monkeypatch):
     measured = done("evaluate", "photos", "--methods", "original,tag-vote-own", "--hide", 0.3)
     checked = done("doctor", "photos", "model")
 
-    assert imported.startswith("photos: 90 images, 9 tags, 12 owners, features of 3 numbers\n")
-    first, second = fitted.splitlines()
-    assert first.startswith("fitted sugar-plus on 90 images and 9 tags in ")
+    assert imported.startswith("photos: 180 images, 9 tags, 12 owners, features of 3 numbers\n")
+    first, evidence, last = fitted.splitlines()
+    assert first.startswith("fitted sugar-plus on 180 images and 9 tags in ")
     assert first.endswith(" s: model")
-    assert second == "next: sugartag suggest model photos --out changes.csv"
+    assert evidence == load_model(tmp_path / "model").fitted.evidence_summary()
+    assert last == "next: sugartag suggest model photos --out changes.csv"
     counts = Counter(row["action"] for row in read_changes(tmp_path / "changes.csv"))
     assert counts["add"] > 10
     assert suggested == (
         f"changes.csv: {counts['add']} tags to add, {counts['doubt']} to doubt, "
-        f"{counts['keep']} to keep, for 90 images\n"
+        f"{counts['keep']} to keep, for 180 images\n"
     )
     assert [line.split()[0] for line in measured.splitlines()[1:]] == ["original", "tag-vote-own"]
     photos, model = checked.splitlines()[-2:]
-    assert photos == "photos: whole; 90 images, 9 tags, 12 owners, no groups, 3 features"
+    assert photos == "photos: whole; 180 images, 9 tags, 12 owners, no groups, 3 features"
     assert model == f"model: whole; sugar-plus, run {load_model(tmp_path / 'model').run_id}"
     assert names_in(tmp_path) == {"photos", "photos.csv", "photos.npy", "model", "changes.csv"}
 
@@ -222,7 +223,7 @@ def test_a_model_is_used_on_other_photos(here):
     rows, looks = photo_rows(seed=2)
     for number, row in enumerate(rows):
         row["image_id"], row["owner"] = f"new {number}", f"stranger {number % 5}"
-        row["tags"] = [*row["tags"], "never heard"]
+        row["tags"] = [*row["tags"], "never seen"]
     write_table(here / "new.csv", rows)
     np.save(here / "new.npy", looks)
     done("import", "new.csv", "--out", "new", "--features", "new.npy")
@@ -232,7 +233,39 @@ def test_a_model_is_used_on_other_photos(here):
     changes = read_changes(here / "changes.csv")
     assert {row["image_id"] for row in changes} <= set(open_collection(here / "new").ids)
     assert {row["action"] for row in changes} >= {"add", "keep"}
-    assert "never heard" not in {row["tag"] for row in changes}
+    assert "never seen" not in {row["tag"] for row in changes}
+
+
+@pytest.fixture
+def untagged(here) -> Path:
+    """The collection of a table in which no photo has a tag, beside the others."""
+    rows, looks = photo_rows(seed=2)
+    rows = [{**row, "image_id": f"new {n}", "tags": []} for n, row in enumerate(rows)]
+    write_table(here / "untagged.csv", rows)
+    np.save(here / "untagged.npy", looks)
+    done("import", "untagged.csv", "--out", "untagged", "--features", "untagged.npy")
+    return here / "untagged"
+
+
+def test_photos_without_any_tag_get_suggestions(here, untagged):
+    done("suggest", "model", "untagged", "--out", "changes.csv", "--add-from", 0.3)
+
+    changes = read_changes(here / "changes.csv")
+    assert {row["action"] for row in changes} == {"add"}
+    assert len({row["image_id"] for row in changes}) > N_IMAGES / 2
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("fit untagged --out m", "a fit"),
+        ("fit untagged --out m --method tag-vote", "a fit"),
+        ("evaluate untagged --methods tag-prior --hide 0.3", "an evaluation"),
+        ("tune untagged --methods tag-prior --budget 2 --out t.json", "an evaluation"),
+    ],
+)
+def test_without_any_tag_there_is_nothing_to_learn_from(untagged, line, what):
+    assert f"{what} needs tags and this collection has none" in refused(*line.split())
 
 
 def test_method_settings_and_seed_reach_the_model(here):

@@ -48,6 +48,16 @@ def test_the_end_says_what_there_is_and_what_comes_next(folder):
     assert open_collection(folder / "mine").n_features == 3
 
 
+def test_without_any_tag_suggestions_come_next(folder):
+    write_table(folder / "photos.csv", [{**row, "tags": []} for row in ROWS])
+
+    result = run("photos.csv", "--out", "mine")
+
+    assert result.exit_code == 0, result.output
+    assert "mine: 4 images, 0 tags, 2 owners" in result.stdout
+    assert "Next: sugartag suggest MODEL mine --out changes.csv" in result.stdout
+
+
 def test_options_reach_the_import(folder):
     result = run("photos.csv", "--out", "my photos", "--lowercase", "--min-uses", "3")
 

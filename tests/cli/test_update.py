@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from sugartag.assignment.thresholds import FEWEST_USES
 from sugartag.cli.main import main
+from sugartag.collection import open_collection
+from sugartag.collection.align import seen_from
 from sugartag.costs import machine
 from sugartag.model_folder import load_model
 from tables import Row, write_table
@@ -123,10 +126,11 @@ def names_in(folder: Path) -> set[str]:
 def test_new_photos_owners_and_tags_are_added_to_a_model(here):
     printed = done("fit later --update model --out more")
 
-    first, second = printed.splitlines()
+    first, evidence, last = printed.splitlines()
     assert first.startswith("updated model with 80 images (80 of them new) and 0 decisions in ")
     assert first.endswith(" s: more")
-    assert second == "next: sugartag suggest more later --out changes.csv"
+    assert evidence == load_model(here / "more").fitted.evidence_summary()
+    assert last == "next: sugartag suggest more later --out changes.csv"
     old, new = load_model(here / "model"), load_model(here / "more")
     assert list(new.catalogue.ids) == [f"photo {number}" for number in range(N_IMAGES)]
     assert set(new.catalogue.owner_names) - set(old.catalogue.owner_names) == {"newcomer"}
@@ -144,8 +148,8 @@ def test_a_new_tag_is_found_where_it_belongs(more):
     verdicts = read_changes("changes.csv")
     added = {image: float(row["score"]) for (image, tag), row in verdicts.items()
              if (tag, row["action"]) == ("kitten", "add")}  # fmt: skip
-    at_home = [chance for image, chance in added.items() if {"home", "sofa"} & given[image]]
-    elsewhere = [chance for image, chance in added.items() if {"wood", "tree"} & given[image]]
+    at_home = [value for image, value in added.items() if {"home", "sofa"} & given[image]]
+    elsewhere = [value for image, value in added.items() if {"wood", "tree"} & given[image]]
     assert np.median(at_home) > 2 * np.median(elsewhere)
     assert np.quantile(at_home, 0.1) > np.quantile(elsewhere, 0.9)
 
@@ -267,7 +271,10 @@ def test_decisions_about_new_photos_and_new_tags_are_taken(here):
 
     model = load_model(here / "more")
     tag = model.catalogue.tag_names.index("kitten")
-    assert model.fitted.decided.toarray()[170, tag] == 1
+    seen = seen_from(model.catalogue, open_collection(here / "later"))
+    decided = model.fitted.decided_of(seen.rows(slice(0, seen.n_images)))
+    assert decided.toarray()[170 - FIRST, tag] == 1
+    assert decided.nnz == 1
 
 
 def test_the_same_decision_twice_is_one(here):
@@ -313,7 +320,7 @@ def test_a_bad_decision_is_named_with_its_row_and_nothing_is_written(here, rows,
         ("fit later --update model --corrections none.csv --out m", "none.csv does not exist"),
         ("fit later --update model --corrections first.csv --out m", "no column 'tag'"),
         ("fit later --update model --corrections model --out m", "model is a folder"),
-        ("fit later --update other --out m", "one of tag-prior, and only sugar-plus is updated"),
+        ("fit later --update other --out m", "one of tag-prior, which cannot be updated"),
         ("fit flat --update model --out m", "these images have 2 feature numbers each"),
         ("fit later --update first --out m", "first has format 'sugartag-collection/1'"),
         ("fit later --update nothing --out m", "nothing is not a sugartag-model/2 folder"),
@@ -329,11 +336,29 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(here, line, sa
     assert names_in(here) == before
 
 
-def test_a_tag_that_is_used_enough_now_has_the_usual_thresholds(here, more):
-    old, new = load_model(here / "model"), load_model(more)
-    uses = new.fitted.ridge.sums.given
-    tag = new.catalogue.tag_names.index("kitten")
-    assert uses[tag] >= 5
-    assert new.thresholds.add[tag] == pytest.approx(np.median(old.thresholds.add), abs=1e-4)
-    assert new.thresholds.doubt[tag] == pytest.approx(np.median(old.thresholds.doubt), abs=1e-4)
-    np.testing.assert_array_equal(new.thresholds.add[:-1], old.thresholds.add)
+def test_an_updated_model_has_thresholds_of_all_tags_by_its_own_account(more):
+    model = load_model(more)
+
+    tag = model.catalogue.tag_names.index("kitten")
+    assert model.fitted.uses[tag] >= FEWEST_USES
+    expected = model.fitted.thresholds()
+    for name in ("add", "doubt"):
+        np.testing.assert_array_equal(getattr(model.thresholds, name), getattr(expected, name))
+        assert len(getattr(expected, name)) == len(model.catalogue.tag_names)
+
+
+def test_an_accepted_addition_is_suggested_until_the_image_has_the_tag(here):
+    rows, looks = photo_rows()
+    place = next(n for n, row in enumerate(rows[:FIRST]) if "sea" in row["tags"])
+    image = rows[place]["image_id"]
+    write_decisions("d.csv", (image, "sofa", "add", "accept"))
+    done("fit first --update model --corrections d.csv --out more")
+
+    done("suggest more first --out before.csv --top 0 --add-from 1")
+    rows[place]["tags"].append("sofa")
+    write_collection(here, "tagged", rows[:FIRST], looks[:FIRST])
+    done("suggest more tagged --out after.csv --top 0 --add-from 1")
+
+    (before, after) = (read_changes(f"{name}.csv")[image, "sofa"] for name in ("before", "after"))
+    assert (before["action"], before["reason"]) == ("add", "accepted by a person")
+    assert (after["action"], after["reason"]) == ("keep", "accepted by a person")

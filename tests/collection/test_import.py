@@ -136,6 +136,17 @@ def test_the_images_root_is_stored_absolute(tmp_path, monkeypatch):
     assert open_collection(tmp_path / "out").images_root == str((tmp_path / "images").resolve())
 
 
+@pytest.mark.parametrize("min_uses", [1, 3])
+def test_a_table_without_any_tag_becomes_a_collection_without_tags(tmp_path, min_uses):
+    rows = [{**row, "tags": [" "]} for row in ROWS]
+
+    summary = imported(tmp_path, rows, min_uses=min_uses)
+
+    assert (summary.tags, summary.untagged_images) == (0, len(ROWS))
+    assert open_collection(tmp_path / "out").tag_names == ()
+    assert tags_by_image(tmp_path / "out") == {row["image_id"]: set() for row in ROWS}
+
+
 # What is refused
 
 
@@ -145,7 +156,6 @@ def test_the_images_root_is_stored_absolute(tmp_path, monkeypatch):
         ([*ROWS, {**ROWS[1]}], {}, r"photos\.csv, line 6: the image id '2' is on line 3 already"),
         ([*ROWS, {**ROWS[0], "image_id": " 1"}], {"rows_per_shard": 2}, r"line 6: .* on line 2 al"),
         ([*ROWS, {"image_id": " ", "tags": []}], {}, r"line 6: image_id is empty"),
-        ([{"image_id": "1", "owner": "", "tags": [" "]}], {}, r"photos\.csv has an empty vocabul"),
         (ROWS, {"min_uses": 3}, r"no tag with 3 uses \(the most used one has 2\); lower --min-u"),
         ([{**ROWS[0], "path": "../x"}], {}, r"line 2: path '\.\./x' contains '\.\.'"),
         ([], {}, r"photos\.csv is empty"),

@@ -168,9 +168,13 @@ def test_a_collection_without_images_is_refused():
             replace(small(), shards=shards)
 
 
-def test_an_empty_vocabulary_is_refused():
-    with pytest.raises(CollectionError, match="empty vocabulary"):
-        small(tags=sparse.csr_array((3, 0)))
+def test_a_collection_may_be_untagged_and_says_so_to_whoever_needs_tags():
+    untagged = small(tags=sparse.csr_array((3, 0)))
+
+    assert untagged.n_tags == 0
+    with pytest.raises(CollectionError, match="a fit needs tags and this collection has none"):
+        untagged.require_tags("a fit")
+    small().require_tags("a fit")
 
 
 def test_memberships_must_be_of_these_owners_and_groups():

@@ -35,7 +35,7 @@ from sugartag.errors import EngineError, MissingExtraError, SettingsError
 from sugartag.methods.registry import make_method
 
 SMALL = {
-    "sugar-plus": {"anchors": 30},
+    "sugar-plus": {"components": 30},
     "tag-prior": {},
     "linear-probe": {},
     "sugar-tc": {"image_clusters": 8, "user_clusters": 4, "units_per_cluster": 10},

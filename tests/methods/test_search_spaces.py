@@ -9,7 +9,7 @@ from sugartag.errors import SettingsError
 from sugartag.methods.registry import METHODS, make_method
 from sugartag.methods.search_spaces import SEARCH_SPACES, SearchSpace, search_space
 
-NOTHING_TO_CHOOSE = {"original"}
+NOTHING_TO_CHOOSE = {"original", "sugar-plus"}
 FEW_TO_CHOOSE = {"tag-prior"}
 """Methods with a single setting."""
 
@@ -26,10 +26,6 @@ def settings_of_every_value(space: SearchSpace) -> list[dict]:
 
 def test_every_method_has_a_space_and_nothing_else_has():
     assert list(SEARCH_SPACES) == list(METHODS)
-
-
-CHOOSES_BY_ITSELF = {"sugar-plus"}
-"""What matters most to these is chosen in every fit, and not by tuning."""
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -72,11 +68,12 @@ def test_every_method_has_enough_to_choose_and_not_too_much(name):
 
     assert 2 <= len(space.names) <= 8
     assert all(2 <= len(values) <= 6 for values in space.values)
-    assert space.size >= (9 if name in CHOOSES_BY_ITSELF else 64)
+    assert space.size >= 64
 
 
-def test_a_method_with_nothing_to_choose_has_one_point():
-    space = search_space("original")
+@pytest.mark.parametrize("name", sorted(NOTHING_TO_CHOOSE))
+def test_a_method_with_nothing_to_choose_has_one_point(name):
+    space = search_space(name)
 
     assert space.size == 1
     assert space.point_number(0) == space.point_of({}) == ()

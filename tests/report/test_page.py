@@ -80,6 +80,7 @@ def _report(word: str = "word") -> Report:
     return Report(
         title=f"Title {word}",
         lead=f"Lead {word}",
+        evidence=f"looks {word}",
         counts=Counts(1234, 56, 7, 89, 10, hidden=40, recovered=25),
         pictures=(Picture(b"bytes", "image/webp", f"Drawing {word}", f"ann {word}", verdicts),),
         comparison=rows,
@@ -130,8 +131,8 @@ def test_hostile_words_stay_words():
 
 @pytest.mark.parametrize(
     "words",
-    ["Title", "Lead", "Drawing", "by ann", "kept", "doubted", "found", "new", "why not", "because",
-     "good", "poor", "Protocol", "seed", "0", "sugartag demo", "Note"],
+    ["Title", "Lead", "Evidence: looks", "Drawing", "by ann", "kept", "doubted", "found", "new",
+     "why not", "because", "good", "poor", "Protocol", "seed", "0", "sugartag demo", "Note"],
 )  # fmt: skip
 def test_every_text_of_the_report_can_be_read(words):
     page = Reader(render(_report(HOSTILE)))
@@ -231,6 +232,8 @@ def test_the_counts_are_the_first_thing_to_read():
 
 def test_sections_without_content_are_left_out():
     page = Reader(render(_empty()))
+
+    assert "Evidence" not in page.inside("p")
 
     assert page.all("section") == []
     assert page.all("script") == []

@@ -1,4 +1,4 @@
-"""The plot of chances shows the counts it is given, and the words beside it say the same."""
+"""The plot of probabilities shows the counts it is given, and the words beside it say the same."""
 
 import re
 from dataclasses import replace
@@ -131,7 +131,7 @@ def report(trust: Trust | None) -> Report:
 def test_the_page_has_the_section_only_where_somebody_looked():
     page = render(report(Trust(SOME, "How it was <measured>.")))
 
-    assert "Can the chances be trusted?" in page
+    assert "Can the probabilities be trusted?" in page
     assert "How it was &lt;measured&gt;." in page
     assert page.count("<figure>") == 2
     for without in (None, Trust(NOTHING, "Nothing.")):

@@ -273,7 +273,7 @@ def test_all_passes_of_a_method_are_kept_and_give_the_same_scores(
 ):
     monkeypatch.setattr(Collection, "blocks", in_small_blocks)
     caplog.set_level("INFO", logger="sugartag.resuming")
-    method = make_method(name, {"anchors": 30} if name == "sugar-plus" else {})
+    method = make_method(name, {"components": 30} if name == "sugar-plus" else {})
     rows = collection.rows(slice(0, 200))
 
     after = again(engine)

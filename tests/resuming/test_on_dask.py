@@ -134,7 +134,7 @@ def test_a_fit_whose_scheduler_is_killed_goes_on_with_another(tmp_path, collecti
     save_collection(collection, tmp_path / "photos")
     opened, method = (
         open_collection(tmp_path / "photos"),
-        make_method("sugar-plus", {"anchors": 20}),
+        make_method("sugar-plus", {"components": 20}),
     )
 
     def fitted(engine: DaskEngine | LocalEngine, work: str) -> ResumableEngine:

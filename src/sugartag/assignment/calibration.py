@@ -7,7 +7,7 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray
 
 MAX_STEPS = 512
-"""A map is stored as at most so many points."""
+"""Points that a map is stored as, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,24 +37,24 @@ class MonotoneMap:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What a score means: the chance that the owner would have given the tag."""
+    """What a score means: the probability that the owner would have given the tag."""
 
     added: MonotoneMap
     """For tags the image does not have."""
     given: MonotoneMap
-    """For tags it has: the chance that they are no slip."""
+    """For tags it has: the probability that they are right."""
 
     @classmethod
     def none_needed(cls) -> "Calibration":
-        """Return the calibration of scores that are chances already."""
+        """Return the calibration of a method that gives probabilities itself."""
         same = MonotoneMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
         return cls(same, same)
 
 
 def unhidden(rate: FloatArray, share: float) -> FloatArray:
-    """Turn the rate of hidden tags among tags not given into the chance of having been given.
+    """Turn the rate of hidden tags among tags not given into the probability of being given.
 
-    If a tag was given with chance g and hidden with chance h, then among the pairs that are not
-    (or no longer) given the hidden ones have the rate r = gh / (gh + 1 - g); solved for g.
+    If a tag was given with probability g and hidden with probability h, then among the pairs that
+    are not (or no longer) given the hidden ones have the rate r = gh / (gh + 1 - g); solved for g.
     """
     return rate / np.maximum(rate + share * (1.0 - rate), 1e-12)

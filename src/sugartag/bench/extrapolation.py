@@ -15,7 +15,7 @@ class PowerLaw:
     exponent: float
 
     def at(self, images: float) -> float:
-        """Return the seconds for so many images."""
+        """Return the seconds for a number of images."""
         known, seconds = self.points[-1]
         return float(seconds * (images / known) ** self.exponent)
 

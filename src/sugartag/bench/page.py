@@ -30,7 +30,7 @@ this page from the result files, and a test fails when they differ.
 HOW = """\
 ## How it was measured
 
-- Collections are planted: drawn at random, with owners, groups, tags and features of the sizes
+- Collections are synthetic: drawn at random, with owners, groups, tags and features of the sizes
   named. They are written to a folder and mapped from there.
 - Every method runs in a process of its own. Seconds are wall time of fit and scores, without
   starting Python and opening the collection. All images are scored in blocks and the scores are
@@ -38,15 +38,21 @@ HOW = """\
 - *Memory* is the peak of anonymous memory, sampled fifty times a second: what the process holds
   beside the pages of mapped files, which the system may drop when others need the room. The result
   files also have the peak with these pages.
-- A method that meets its cap is ended. It is then run on two smaller worlds of the same shape, and
-  the time for all images is read off the power law through both. Such a number is always called
+- A method that meets its cap is ended. It is then run on two smaller collections of the same shape,
+  and the time for all images is read off the power law through both. Such a number is always called
   extrapolated, and both points stand beside it. Where the larger one meets the cap too, the time is
   extrapolated in proportion from the smaller one: it may well be more.
 - Votes are measured on a share of the images, which are scored by the votes of all; the time of
   scoring is linear in their number.
-- The floor is the time for the floating-point operations that sugar-plus cannot avoid, at the rate
-  of large single-precision matrix products, and one read of the features. Rates are measured just
-  before and just after each run; of products the median counts, which is the rate that is kept up.
+- The floor of sugar-plus is the time for the floating-point operations that its closed form cannot
+  do without, at the rate of large single-precision matrix products, and for one read of the
+  features. With N images, d features, T tags, D components, P tags that predict and K = P + D + 1,
+  the operations are: second moments of the features, N d²; components, for the statistics and for
+  the scores, 4 N d D; their Gram matrix, N D²; the inverse of the normal equations, K³ in double
+  precision, which counts twice; its product with the cross products of predictors and tags, 2 K² T;
+  and the scores, 2 N (2 D + 3) T for both views and two for each given tag and each of the T tags.
+  Leave-one-out, calibration and neighbours come on top of the floor. Rates are measured just before
+  and just after each run; of products the median counts, which is the rate that is sustained.
   `src/sugartag/bench/flops.py` has the formulas.
 - Time of the paper's solver for 450 updates is that of setting the problem up and 450 times the
   median of the updates that were timed. Memory is that of the three tensors updates work on, in

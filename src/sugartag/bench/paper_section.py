@@ -13,7 +13,8 @@ RATIO_WORDS = {
     "sugar-plus / tag-vote-exact": "sugar-plus takes {times} the time of an exact vote.",
     "sugar-plus / tag-vote-usearch": "sugar-plus takes {times} the time of a vote by an index.",
     "sugar-plus / floor": (
-        "sugar-plus takes {times} the time of the arithmetic and the reading it cannot avoid."
+        "sugar-plus takes {times} the time of the arithmetic and the reading that its closed form "
+        "cannot do without."
     ),
 }
 
@@ -40,7 +41,7 @@ def paper_size_section(document: Document) -> str:
     settings = document["settings"]
     full = all(settings[name] == getattr(PaperSize, name) for name in ("images", "tags", "owners"))
     parts = [
-        f"A planted world of {settings['images']:,} images, {settings['tags']:,} tags, "
+        f"A synthetic collection of {settings['images']:,} images, {settings['tags']:,} tags, "
         f"{settings['owners']:,} owners and {settings['features']} features, "
         f"{'as large as' if full else 'SMALLER THAN'} the paper's collection; "
         f"{settings['workers']} workers.",
@@ -150,8 +151,8 @@ def floor_words(document: Document) -> str:
         return ""
     rates, runs = document["entries"][RATES], document["derived"]["stated"][OURS]["runs"]
     each = ", ".join(
-        f"{time_words(seconds)} ({one['ratio']:.2f} times the floor of then; others on the "
-        f"host took {one['stolen_seconds']:.1f} s of processor time)"
+        f"{time_words(seconds)} ({one['ratio']:.2f} times the floor at the rates around it; others "
+        f"on the host took {one['stolen_seconds']:.1f} s of processor time)"
         for seconds, one in zip(runs, floor["runs"], strict=False)
     )
     return (

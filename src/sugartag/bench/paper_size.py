@@ -21,7 +21,7 @@ GEMM_SIZES = (4096, 512, 4096)
 GEMM_SECONDS = 2.0
 OURS, EXACT, UPDATES = "sugar-plus", "sugar-tc-exact", "sugar-tc-multiplicative"
 TRUNCATED, TENTH = "sugar-tc-truncated", 10
-"""The exact solver with one in so many of the tag components."""
+"""The exact solver with a tenth of the tag components."""
 RATES, OUR_RUNS = "rates", 3
 """How often ours is run, other methods in between, the machine's rates being measured before and
 after. The median counts: where machines are shared, one run may be slower than the next by a
@@ -73,7 +73,7 @@ class PaperSize:
             )
 
     def planted(self, fraction: int = 1) -> Planted:
-        """Return the world, or one with a fraction of its images, owners and groups."""
+        """Return the collection, or one with a fraction of its images, owners and groups."""
         usual, images = paper_size(), max(1, self.images // fraction)
         world = World(
             **{
@@ -89,7 +89,7 @@ class PaperSize:
         return Planted(world, self.seed)
 
     def steps(self) -> Steps:
-        """Yield the machine's rates, every method, and smaller worlds for those capped."""
+        """Yield the machine's rates, every method, and smaller collections for those capped."""
         runs = iter(_runs_of_ours() if OURS in self.methods else [])
         if OURS in self.methods:
             yield compiling(self.workers)
@@ -189,7 +189,7 @@ class PaperSize:
 
 
 def most_topics(world: World, n_tags: int) -> int:
-    """Return the topics of a world, fewer where so many tags do not go round."""
+    """Return how many topics a collection has, fewer where there are too few tags for all."""
     seen = (1 - world.unseen_share) * n_tags
     return max(1, min(world.n_topics, int(seen / (2 * world.tags_per_image))))
 

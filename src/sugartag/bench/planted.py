@@ -17,7 +17,7 @@ from sugartag.storage.aside import folder_aside
 
 @dataclass(frozen=True)
 class Planted:
-    """A world, and how a collection of it is stored."""
+    """A synthetic collection, and how it is stored."""
 
     world: World
     seed: int

@@ -51,7 +51,7 @@ class Scaling:
         choice_of(self.methods, method_names())
 
     def planted(self, images: int) -> Planted:
-        """Return the world of so many images; features are stored in half precision."""
+        """Return the collection of one size; features are stored in half precision."""
         world = replace(
             medium(),
             n_images=images,

@@ -42,7 +42,7 @@ class Scoring:
         choice_of(self.methods, tuple(SETTINGS))
 
     def planted(self) -> Planted:
-        """Return the world."""
+        """Return the collection."""
         world = replace(
             medium(),
             n_images=self.images,

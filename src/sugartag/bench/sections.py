@@ -7,21 +7,20 @@ from sugartag.bench.record import MEASURED
 from sugartag.bench.running import COMPILING
 from sugartag.bench.scaling import COMPARED
 from sugartag.bench.words import SHOWN, Document, share_words, table, time_words
-from sugartag.methods.sugar_plus.looked_at import IMAGES
 
 
 def scaling_claims(document: Document) -> list[str]:
     """Return what each method's cost grows by, from a quarter of the images to all."""
-    told = []
+    claims = []
     for method, growth in document["derived"]["growth"].items():
         for one in growth:
             if one["to"] == max(document["settings"]["images"]) == COMPARED * one["from"]:
-                told.append(
+                claims.append(
                     f"**From {one['from']:,} to {one['to']:,} images**, {COMPARED} times as many, "
                     f"{method} takes {one['seconds']:.2f} times the time and "
                     f"{one['peak_anonymous']:.2f} times the memory."
                 )
-    return told
+    return claims
 
 
 def scaling_section(document: Document) -> str:
@@ -45,9 +44,8 @@ def scaling_section(document: Document) -> str:
     )
     return "\n\n".join(
         [
-            f"Planted worlds of {settings['tags']:,} tags, {settings['features']} features in half "
-            f"precision on disk, ten images an owner; {settings['workers']} workers. sugar-plus "
-            f"looks at {IMAGES:,} images as a whole, whatever the size of the collection.",
+            f"Synthetic collections of {settings['tags']:,} tags, {settings['features']} features "
+            f"in half precision on disk, ten images an owner; {settings['workers']} workers.",
             table(heads, rows, "lrrrrr"),
             plots if len({row[1] for row in rows}) > 1 else "",
         ]
@@ -137,9 +135,9 @@ def scoring_section(document: Document) -> str:
     heads = ["method", "images a second", "Mflop an image", "of the rate of products"]
     return "\n\n".join(
         [
-            f"A planted world of {settings['images']:,} images, {settings['tags']:,} tags and "
-            f"{settings['features']} features; all images, the fastest of {settings['repeats']} "
-            "times. How far an index walks cannot be counted beforehand.",
+            f"A synthetic collection of {settings['images']:,} images, {settings['tags']:,} tags "
+            f"and {settings['features']} features; all images, the fastest of "
+            f"{settings['repeats']} times. How far an index walks cannot be counted beforehand.",
             table(heads, rows, "lrrr"),
         ]
     )

@@ -12,7 +12,7 @@ from sugartag.collection.synthetic import World
 
 SOLVERS = ("exact", "multiplicative", "nonnegative", TRUNCATED)
 TENTH = 10
-"""Of the tag components one in so many is kept where they are truncated."""
+"""Of the tag components a tenth is kept where they are truncated."""
 UNITS_PER_CLUSTER = 10
 
 
@@ -37,7 +37,7 @@ class Solvers:
         require_settings(self, "anchor_images", "anchor_users")
 
     def planted(self) -> Planted:
-        """Return the world."""
+        """Return the collection."""
         world = World(
             n_images=self.images,
             n_tags=self.tags,

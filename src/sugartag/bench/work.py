@@ -18,7 +18,7 @@ from sugartag.collection.subset import without_truth
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import Block, Engine
 from sugartag.evaluation.cost import Meter
-from sugartag.methods.base import Fitted, Method, get_ready
+from sugartag.methods.base import Fitted, Method
 from sugartag.methods.registry import make_method
 from sugartag.methods.sugar_tc_fitted import FittedSugarTC
 from sugartag.reproduce.jobs import random_numbers
@@ -39,7 +39,6 @@ def method_work(asks: Asks, folder: Path) -> Found:
         fitted = method.fit(collection, engine=engine, rng=rng)
     blocks = asked_blocks(collection, asks.get("query_share", 1.0))
     with Meter() as score:
-        get_ready(fitted, engine=engine)
         total = _score(collection, fitted, blocks, engine)
     scored = sum(block.stop - block.start for block in blocks)
     found: Found = {
@@ -53,7 +52,7 @@ def method_work(asks: Asks, folder: Path) -> Found:
         "mean_score": total / scored,
         **_peaks(fit, score),
         "counts": _counts(collection),
-        "flops": fit_flops(method, fitted, collection),
+        "flops": fit_flops(method, collection),
     }
     if stages is not None:
         found["stages"] = _by_stage(stages, score, fit.before_rss_mb)
@@ -72,7 +71,6 @@ def scoring_work(asks: Asks, folder: Path) -> Found:
         fitted = method.fit(collection, engine=engine, rng=rng)
     blocks = asked_blocks(collection, 1.0)
     # What is made once and then kept does not count.
-    get_ready(fitted, engine=engine)
     _score(collection, fitted, blocks, engine)
     times = []
     with Meter() as score:
@@ -85,7 +83,7 @@ def scoring_work(asks: Asks, folder: Path) -> Found:
         "score_seconds": times,
         "images_per_second": collection.n_images / min(times),
         "cpu_seconds": score.cpu_seconds / len(times),
-        "flops_per_image": scoring_flops(fitted, collection),
+        "flops_per_image": scoring_flops(method, fitted, collection),
         **_peaks(fit, score),
         "counts": _counts(collection),
     }

@@ -14,6 +14,6 @@ class Change:
     tag: str
     action: Action
     score: float
-    """The chance that the tag belongs, 0 to 1."""
+    """The probability that the tag belongs, 0 to 1."""
     reason: str
     run_id: str

@@ -11,11 +11,11 @@ from typing import Any, Protocol, TextIO
 from sugartag._extras import optional
 from sugartag.changes.change import Change
 from sugartag.changes.reasons import ExplainedChange, SharedPart
+from sugartag.collection.decisions import Decision
 from sugartag.collection.readers.batch import Batch, Columns, shown
 from sugartag.collection.readers.names import clean_all
 from sugartag.collection.readers.table import read_table
 from sugartag.errors import CollectionError, SettingsError
-from sugartag.methods.sugar_plus.decisions import Decision
 from sugartag.storage.aside import file_aside
 
 COLUMNS = tuple(field.name for field in fields(Change))
@@ -179,13 +179,12 @@ def _explained_row(change: Change) -> dict[str, Any]:
 
 
 def _part_row(part: SharedPart) -> dict[str, Any]:
-    row = {
+    return {
         "kind": part.kind,
         "name": part.name,
         "contribution": _rounded(part.contribution),
         "share": _rounded(part.share),
     }
-    return {**row, "tags": part.tags} if part.tags else row
 
 
 def _rounded(value: Any) -> Any:

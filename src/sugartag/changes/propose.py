@@ -5,19 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sugartag._typing import BoolArray, FloatArray
+from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.assignment.rank import top_tags
-from sugartag.assignment.thresholds import DIGITS, LEAST, NEVER_DOUBTED, TagThresholds
+from sugartag.assignment.thresholds import DIGITS, TagThresholds
 from sugartag.changes.change import Change
 from sugartag.changes.reasons import Verdict, reasoned, require_explaining
 from sugartag.collection.align import seen_from
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
-from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.base import get_ready
+from sugartag.methods.base import Calibrated, Updatable
 from sugartag.methods.settings import require
-from sugartag.methods.sugar_plus import FittedSugarPlus
 from sugartag.model_folder import Model
 
 ROWS_PER_BLOCK = 1024
@@ -28,11 +26,11 @@ class Thresholds:
     """Where a probability becomes a verdict."""
 
     top: int = 10
-    """At most so many tags are added to an image."""
+    """Tags that are added to an image, at most; those that a person accepted all are."""
     add: float | None = None
-    """A tag is added from this chance on; None keeps to what the model learned for each tag."""
+    """A tag is added from this probability on; None for what the model learned for each tag."""
     doubt: float | None = None
-    """A given tag is doubted below this chance; None likewise."""
+    """A given tag is doubted below this probability; None likewise."""
 
     def __post_init__(self) -> None:
         require(self.top >= 0, f"top must not be negative, not {self.top}")
@@ -63,15 +61,14 @@ def propose(
 ) -> Iterator[list[Change]]:
     """Yield the changes of one block of images after the other, in row order.
 
-    Tags the model never saw get no verdict: nothing is known of them. With ``explain`` the changes
-    are :class:`~sugartag.changes.reasons.ExplainedChange`, with all that they follow from.
+    Tags the model never saw get no verdict. With ``explain`` the changes are
+    :class:`~sugartag.changes.reasons.ExplainedChange`, with all that they follow from.
     """
     if explain:
         require_explaining(model)
     aligned = seen_from(model.catalogue, collection)
     blocks = aligned.blocks(ROWS_PER_BLOCK)
     ids = collection.ids
-    get_ready(model.fitted, engine=engine)
     yield from engine.map(judge_images, blocks, model, aligned, ids, thresholds, explain)
 
 
@@ -86,60 +83,65 @@ def judge_images(
     """Return the changes of one block."""
     rows = collection.rows(block)
     scores = model.fitted.scores(rows)
-    given = rows.tags.toarray() > 0
+    asked = _Asked.of(model, rows, scores, thresholds.top)
+    posterior = np.round(_posterior(model, rows, scores, asked).astype(np.float64), DIGITS)
     limits = thresholds.of_each_tag(model)
-    told = _something_else_is_known(rows)
-    wrong = _said_to_be_wrong(model, rows)
-    best = top_tags(scores, thresholds.top, allowed=~given)
-    verdicts: list[Verdict] = []
-    for row in range(len(rows)):
-        added = best.of(row)
-        chances = _told(model.calibration.added(scores[row, added]))
-        verdicts += [
-            Verdict(row, int(tag), "add", float(chance))
-            for tag, chance in zip(added, chances, strict=True)
-            if chance >= limits.add[tag]
-        ]
-        own = np.flatnonzero(given[row])
-        chances = _told(model.calibration.given(scores[row, own]))
-        verdicts += [
-            Verdict(row, int(tag), "doubt", float(chance))
-            if (row, int(tag)) in wrong
-            else _on_given(row, int(tag), float(chance), limits.doubt[tag], told=bool(told[row]))
-            for tag, chance in zip(own, chances, strict=True)
-        ]
+    below = posterior < np.where(asked.given, limits.doubt[asked.tag], limits.add[asked.tag])
+    withheld = asked.given & below & ~_something_else_is_known(rows)[asked.row]
+    doubted = (below & ~withheld) | (asked.decided < 0)
+    action = np.where(asked.given, np.where(doubted, "doubt", "keep"), "add")
+    listed = asked.given | ~below | (asked.decided > 0)
+    columns = (asked.row, asked.tag, action, posterior, withheld)
+    verdicts = [Verdict(*one) for one in zip(*(c[listed].tolist() for c in columns), strict=True)]
     return reasoned(verdicts, model, rows, scores, ids[block], in_full=explain)
 
 
-def _on_given(row: int, tag: int, chance: float, limit: float, *, told: bool) -> Verdict:
-    """Return the verdict on a given tag, and why a poor one is kept."""
-    if told and chance < limit:
-        return Verdict(row, tag, "doubt", chance)
-    if chance < limit:
-        return Verdict(row, tag, "keep", chance, withheld="image")
-    never = limit == NEVER_DOUBTED and chance < LEAST
-    return Verdict(row, tag, "keep", chance, withheld="tag" if never else "")
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The tags of a block that may get a verdict: for each image additions first, best first."""
+
+    row: IntArray
+    tag: IntArray
+    given: BoolArray
+    decided: IntArray
+    """1 where a person confirmed the tag, -1 where rejected, else 0."""
+
+    @classmethod
+    def of(cls, model: Model, rows: Rows, scores: FloatArray, top: int) -> "_Asked":
+        """Take the given tags, the best others, and those that a person accepted."""
+        given, decided = rows.tags.toarray() > 0, _decided(model, rows)
+        accepted = np.nonzero((decided > 0) & ~given)
+        best = top_tags(scores, top, allowed=~given & (decided == 0))
+        kinds = (
+            accepted,
+            (np.repeat(np.arange(len(rows)), np.diff(best.starts)), best.tags),
+            np.nonzero(given),
+        )
+        row, tag = (np.concatenate([kind[k] for kind in kinds]) for k in range(2))
+        order = np.argsort(row, kind="stable")
+        row, tag = row[order], tag[order]
+        return cls(row, tag, given[row, tag], decided[row, tag].astype(np.int64))
 
 
-def _said_to_be_wrong(model: Model, rows: Rows) -> set[tuple[int, int]]:
-    """Return rows and tags of which somebody said that they are wrong: these stay doubted."""
-    if not isinstance(model.fitted, FittedSugarPlus):
-        return set()
-    decided = model.fitted.decided_of(rows)
-    row, wrong = row_number_of_entries(decided), decided.data < 0
-    return set(zip(row[wrong].tolist(), decided.indices[wrong].tolist(), strict=True))
+def _decided(model: Model, rows: Rows) -> IntArray:
+    """Return images x tags: 1 where a person confirmed the tag, -1 where rejected."""
+    if isinstance(model.fitted, Updatable):
+        found: IntArray = model.fitted.decided_of(rows).toarray()
+        return found
+    return np.zeros(rows.tags.shape, dtype=np.int8)
+
+
+def _posterior(model: Model, rows: Rows, scores: FloatArray, asked: _Asked) -> FloatArray:
+    """Return the probability that each tag belongs to its image."""
+    if isinstance(model.fitted, Calibrated):
+        return model.fitted.posterior(rows, scores, asked.row, asked.tag)
+    found = scores[asked.row, asked.tag]
+    return np.where(asked.given, model.calibration.given(found), model.calibration.added(found))
 
 
 def _something_else_is_known(rows: Rows) -> BoolArray:
     """Tell of which images more is known than one tag: of the others no tag can be doubted."""
     if rows.features is not None:
         return np.ones(len(rows), dtype=bool)
-    titled = np.zeros(len(rows), dtype=bool)
-    if rows.titles is not None:
-        titled = np.array([bool(title.strip()) for title in rows.titles], dtype=bool)
-    return titled | (np.diff(rows.tags.indptr) > 1)
-
-
-def _told(chances: FloatArray) -> FloatArray:
-    """Return chances as they are told, and judged: to four digits."""
-    return np.round(chances.astype(np.float64), DIGITS)
+    found: BoolArray = np.diff(rows.tags.indptr) > 1
+    return found

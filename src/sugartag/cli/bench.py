@@ -124,10 +124,10 @@ class _Lines:
     def __call__(self, key: str, entry: "Entry | None", was_there: bool) -> None:
         """Take note of a step."""
         passed = time.monotonic() - self._began
-        click.echo(f"{passed:7.0f} s  {key}: {_told(entry, was_there)}", err=True)
+        click.echo(f"{passed:7.0f} s  {key}: {_outcome(entry, was_there)}", err=True)
 
 
-def _told(entry: "Entry | None", was_there: bool) -> str:
+def _outcome(entry: "Entry | None", was_there: bool) -> str:
     if entry is None:
         return "begins"
     if was_there:
@@ -137,7 +137,7 @@ def _told(entry: "Entry | None", was_there: bool) -> str:
     if entry["status"] == "capped":
         return f"ended after {entry['seconds']:.0f} s by lack of {entry['ended_by']}"
     seconds, memory = entry.get("seconds"), entry.get("peak_anonymous_mb")
-    told = f"{entry['status']}"
+    line = f"{entry['status']}"
     if isinstance(seconds, float) and memory is not None:
-        told += f", {seconds:.1f} s, {memory:,.0f} MB"
-    return told
+        line += f", {seconds:.1f} s, {memory:,.0f} MB"
+    return line

@@ -4,7 +4,7 @@ import shlex
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
@@ -14,6 +14,9 @@ from sugartag.cli.memory import kept_within, max_memory_option, update_kept_with
 from sugartag.cli.options import FOLDER, overwrite_option, parsed_settings, seed_option
 from sugartag.cli.resuming import Checkpoints, kept_work, resume_options, sha256_in_short
 from sugartag.storage.arrays import MANIFEST
+
+if TYPE_CHECKING:
+    from sugartag.model_folder import Model
 
 NOT_WITH_UPDATE = {"name": "--method", "settings": "--set", "seed": "--seed"}
 """A model keeps its own."""
@@ -46,18 +49,19 @@ def command(
 ) -> None:
     """Learn from COLLECTION and write the fitted model to a folder.
 
-    sugar-plus, the default, says by itself how probable a tag is. Other methods are fitted twice:
-    first on a copy with some tags hidden and some wrong ones added, to learn what scores mean.
+    sugar-plus, the default, calibrates its own scores, and a line says what the evidence is worth.
+    Other methods are fitted once more, on a copy with some tags hidden and some wrong ones added,
+    to learn which score means which probability.
 
     With --update the images of COLLECTION, with their owners and tags, are added to a model of
-    sugar-plus, in a fraction of the time; with --corrections, what was decided about changes that
-    it proposed for them.
+    sugar-plus, in a fraction of the time; with --corrections, so are decisions about the changes
+    that it proposed for them.
 
     A run that was killed goes on where it was if the same command is given with --resume.
 
     \b
     Example:
-      sugartag fit photos/ --out photos.model --method sugar-plus --set anchors=800
+      sugartag fit photos/ --out photos.model --method sugar-plus --set components=128
       sugartag fit new/ --update photos.model --out photos2.model
     """  # noqa: D301 - click looks for the backspace character itself
     from sugartag.model_folder import check_target
@@ -67,7 +71,7 @@ def command(
     check_target(out, overwrite=overwrite)
     if model is not None:
         _check_nothing_is_set()
-        said = _update(
+        report = _update(
             model,
             collection,
             corrections,
@@ -78,7 +82,7 @@ def command(
             overwrite=overwrite,
         )
     else:
-        said = _fit(
+        report = _fit(
             collection,
             out,
             name,
@@ -90,7 +94,7 @@ def command(
             overwrite=overwrite,
         )
     following = ["sugartag", "suggest", str(out), str(collection), "--out", "changes.csv"]
-    click.echo(f"{said}: {out}\nnext: {shlex.join(following)}")
+    click.echo(f"{report}\nnext: {shlex.join(following)}")
 
 
 def _fit(
@@ -111,7 +115,9 @@ def _fit(
     from sugartag.model_folder import save_model
 
     method = make_method(name or DEFAULT_METHOD, parsed_settings(settings))
-    opened = kept_within(max_memory, method, open_collection(collection), choice)
+    tagged = open_collection(collection)
+    tagged.require_tags("a fit")
+    opened = kept_within(max_memory, method, tagged, choice)
     began = time.perf_counter()
     run = {
         "collection": sha256_in_short(collection / MANIFEST),
@@ -123,9 +129,10 @@ def _fit(
     with kept_work(out, run, choice, checkpoints) as engine:
         model = fit_model(method, opened, engine=engine, seed=seed)
         save_model(model, out, overwrite=overwrite)
-    return (
+    return _report(
         f"fitted {method.name} on {opened.n_images:,} images and {opened.n_tags:,} tags in "
-        f"{time.perf_counter() - began:.1f} s"
+        f"{time.perf_counter() - began:.1f} s: {out}",
+        model,
     )
 
 
@@ -159,10 +166,19 @@ def _update(
         more = update_model(loaded, opened, decisions, engine=engine)
         save_model(more, out, overwrite=overwrite)
     new = len(more.catalogue.ids) - len(loaded.catalogue.ids)
-    return (
+    return _report(
         f"updated {model} with {opened.n_images:,} images ({new:,} of them new) and "
-        f"{len(decisions):,} decisions in {time.perf_counter() - began:.1f} s"
+        f"{len(decisions):,} decisions in {time.perf_counter() - began:.1f} s: {out}",
+        more,
     )
+
+
+def _report(line: str, model: "Model") -> str:
+    """Return the line, and after it what the evidence is worth if the model says so."""
+    from sugartag.fitting import evidence_summary
+
+    summary = evidence_summary(model.fitted)
+    return f"{line}\n{summary}" if summary else line
 
 
 def _check_nothing_is_set() -> None:

@@ -43,9 +43,9 @@ def command(
     """Make a collection from TABLE, a .csv, .tsv, .jsonl (these also .gz) or .parquet file.
 
     Its columns are image_id, owner and tags (a list, or text split on '|'), optionally path and
-    title; others are ignored. An owner may be empty. Texts are put in Unicode NFC and trimmed;
-    paths are kept as they are. Any number of rows fits: only the distinct tags, owners, groups
-    and concepts are held in memory.
+    title; others are ignored. Owner and tags may be empty. Texts are put in Unicode NFC and
+    trimmed; paths are kept as they are. Any number of rows fits: only the distinct tags, owners,
+    groups and concepts are held in memory.
 
     \b
     Example:
@@ -90,6 +90,8 @@ def _lines(summary: ImportSummary, out: Path) -> list[str]:
     if not summary.features:
         lines.append("  no features: methods that look at the images need --features")
     folder = shlex.quote(str(out))
+    if not summary.tags:
+        return [*lines, f"Next: sugartag suggest MODEL {folder} --out changes.csv"]
     model = shlex.quote(f"{out}-model")
     return [*lines, f"Next: sugartag fit {folder} --out {model}"]
 

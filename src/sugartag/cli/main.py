@@ -56,7 +56,7 @@ class _Commands(click.Group):
             formatter.write_dl([(name, listed.in_short) for name, listed in COMMANDS.items()])
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command; what a user can mend is told in one line."""
+        """Run a command; what a user can mend is reported in one line."""
         try:
             return super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.exceptions.Exit as ending:

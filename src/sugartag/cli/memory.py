@@ -8,14 +8,11 @@ import click
 from sugartag.cli.amounts import memory_amount
 from sugartag.cli.engines import EngineChoice
 from sugartag.collection.model import Collection
-from sugartag.methods.base import Method
+from sugartag.methods.base import Method, Updatable
 
 if TYPE_CHECKING:
     from sugartag.costs.estimate import Plan
     from sugartag.model_folder import Model
-
-UPDATABLE = ("sugar-plus",)
-"""Methods whose models can be updated; the others are refused later, with the reason."""
 
 max_memory_option = click.option(
     "--max-memory",
@@ -45,7 +42,8 @@ def update_kept_within(
     """Return the images to be added, in blocks small enough for the limit, as for a fit."""
     from sugartag.costs.estimate import Update
 
-    if model.method.name not in UPDATABLE:
+    # What cannot be updated is refused later, with the reason.
+    if not isinstance(model.fitted, Updatable):
         return collection
     return _within(limit, Update.to(model, collection, **_how(choice)), collection)
 

@@ -12,9 +12,13 @@ from sugartag.cli.options import FOLDER, overwrite_option
 @click.argument("model", type=FOLDER)
 @click.argument("collection", type=FOLDER)
 @click.option("--out", required=True, type=FOLDER, help="Changes: .csv, .jsonl or .parquet")
-@click.option("--top", default=10, show_default=True, help="Add at most so many tags an image.")
-@click.option("--add-from", type=float, help="Add from this chance on; else learned by tag.")
-@click.option("--doubt-below", type=float, help="Doubt below this chance; else learned by tag.")
+@click.option(
+    "--top", default=10, show_default=True, help="Add at most this many tags to an image."
+)
+@click.option("--add-from", type=float, help="Add from this probability on; else learned by tag.")
+@click.option(
+    "--doubt-below", type=float, help="Doubt below this probability; else learned by tag."
+)
 @click.option("--explain", type=FOLDER, help="Also write what each verdict follows from: .jsonl")
 @engine_options
 @overwrite_option
@@ -32,7 +36,7 @@ def command(
     """Propose tags to add, keep and doubt for each image of COLLECTION, by MODEL.
 
     Nothing of the collection is changed: the proposals go to a file. The collection need not be
-    the one the model was fitted on; new images, owners and tags are met as such.
+    the one the model was fitted on: it may hold new images, owners and tags, or no tags at all.
 
     \b
     Example:

@@ -135,6 +135,14 @@ class Collection:
         """Whether the true concepts of the images are known."""
         return bool(self.concept_names)
 
+    def require_tags(self, needed_for: str) -> None:
+        """Raise if no image has a tag."""
+        if self.n_tags == 0:
+            raise CollectionError(
+                f"{needed_for} needs tags and this collection has none; "
+                "import a table in which some images have tags"
+            )
+
     def require_features(self, needed_for: str) -> None:
         """Raise if the images have no features."""
         if self.n_features == 0:
@@ -218,8 +226,6 @@ def check(collection: Collection) -> None:
     """Raise if the parts of a collection do not fit together."""
     if not collection.shards or not any(map(len, collection.shards)):
         raise CollectionError("the collection has no images")
-    if not collection.tag_names:
-        raise CollectionError("the collection has an empty vocabulary: no image has a tag")
     if collection.groups.shape != (collection.n_owners, collection.n_groups):
         raise CollectionError(
             f"groups have shape {collection.groups.shape}, not owners x groups = "

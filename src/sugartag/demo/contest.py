@@ -43,13 +43,13 @@ CONTESTANTS = (
         "tag-vote, all vote",
         "tag-vote",
         {"one_vote_per_owner": False},
-        "the same, and an owner's many look-alikes may all vote",
+        "the same, and an owner's similar pictures may all vote",
     ),
     Contestant(
         "sugar-plus",
         "sugar-plus",
         {},
-        "everything known of a picture, its title too, weighed for each tag",
+        "one ridge regression on looks and other tags, with similar pictures of the owner",
     ),
     Contestant(
         "sugar-tc, eq. 12",

@@ -26,8 +26,8 @@ from sugartag.report.content import (
 )
 
 N_PICTURES = 60
-PICTURES_PER_OWNER = 2
-PICTURES_PER_TAG = 3
+PICTURES_PER_OWNER = 3
+PICTURES_PER_TAG = 4
 
 
 def build_report(

@@ -13,7 +13,7 @@ from sugartag.demo.shipped import import_shipped
 from sugartag.engine.base import Engine
 from sugartag.evaluation.protocol import hidden_task
 from sugartag.evaluation.results import MethodResult
-from sugartag.fitting import fit_model
+from sugartag.fitting import evidence_summary, fit_model
 from sugartag.judging import disturb, judge
 from sugartag.methods.base import Method
 from sugartag.report.content import Trust
@@ -21,7 +21,7 @@ from sugartag.report.page import write_report
 
 TRUST_HIDDEN, TRUST_INJECTED = 0.2, 0.25
 TRUST_SEED = 1_000
-"""Added to the seed: what verdicts are judged by is not what chances were learned from."""
+"""Added to the seed: what verdicts are judged by is not what calibration learned from."""
 SHOWN = Thresholds(add=0.5)
 """More is shown than would be added: whatever is more probable than not."""
 
@@ -54,7 +54,7 @@ def run_demo(
     say(f"judging the verdicts of {best}")
     trust = judged_trust(winner.make(), collection, engine=engine, seed=seed)
     report = build_report(collection, task, results, best, changes, seed=seed, began=began)
-    report = replace(report, trust=trust)
+    report = replace(report, trust=trust, evidence=evidence_summary(model.fitted))
     page = out / "report.html"
     write_report(report, page)
     return page
@@ -74,9 +74,7 @@ def judged_trust(method: Method, collection: Collection, *, engine: Engine, seed
         protocol=(
             f"{TRUST_HIDDEN:.0%} of the given tags were hidden and, for each tag left, a wrong one "
             f"was put in with probability {TRUST_INJECTED:g}; then everything was fitted anew, and "
-            "its verdicts were compared with the tags as they had been. Which tags were hidden and "
-            "put in has nothing to do with those that fitting hides and puts in to learn its "
-            "chances. A right tag that nobody gave counts as wrong here, and a slip of the owner "
-            "as right."
+            "its verdicts were compared with the tags as they had been. A right tag that nobody "
+            "gave counts as wrong here, and a wrong tag of the owner as right."
         ),
     )

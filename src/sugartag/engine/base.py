@@ -184,7 +184,7 @@ def row_blocks(n_rows: int, rows_per_block: int) -> tuple[Block, ...]:
 
 
 def blocks_all_over(blocks: Sequence[Block], most: int) -> tuple[Block, ...]:
-    """Return some of the blocks, at most so many but at least one, evenly spread over them."""
+    """Return some of the blocks, at least one and at most ``most``, evenly spread over them."""
     count, last = min(max(most, 1), len(blocks)), len(blocks) - 1
     return tuple(blocks[number * last // max(count - 1, 1)] for number in range(count))
 

@@ -31,7 +31,7 @@ from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation import bootstrap, fscore, ranking
 from sugartag.evaluation.cost import Meter
 from sugartag.evaluation.results import Measures, MethodResult, Metrics, Table, Tally, metrics_of
-from sugartag.methods.base import Fitted, Method, get_ready
+from sugartag.methods.base import Fitted, Method
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +93,7 @@ class Task:
 
 def truth_task(collection: Collection) -> Task:
     """Predict the true concepts, each scored by the tag of the same name."""
+    collection.require_tags("an evaluation")
     if not collection.has_truth:
         raise CollectionError("this collection has no truth; pass --hide 0.3 to score without one")
     tag_of = {name: tag for tag, name in enumerate(collection.tag_names)}
@@ -115,6 +116,7 @@ def hidden_task(collection: Collection, share: float, seed: int, min_uses: int =
 
     A tag still given to an image is left out of that image's ranking.
     """
+    collection.require_tags("an evaluation")
     parts = hide_tags(collection, share, seed)
     concepts = np.flatnonzero(tag_counts(collection) >= min_uses)
     n_positives = tag_counts(parts.taken)[concepts]
@@ -159,8 +161,6 @@ def evaluate(
     blocks = task.given.blocks(measures.rows_per_block or small)
     stacked = sparse.vstack([task.positives_of(block) for block in blocks], format="csr")
     positives = sparse.csr_array(stacked.T)
-
-    get_ready(fitted, engine=engine)
 
     def score(strangers_only: bool) -> Tally:
         job = _Job(fitted, task, measures, strangers_only)

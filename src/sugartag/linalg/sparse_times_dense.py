@@ -4,16 +4,12 @@ That reads and writes the totals less often. The loops are kept so small that th
 vectors, which is not done where too many arrays might overlap.
 """
 
-import numpy as np
-
 from sugartag._typing import FloatArray
 from sugartag.linalg.compiled import compiled
 from sugartag.linalg.entries import Entries
 
 COLUMNS_AT_ONCE = 1_024
 """Of a matrix that many rows are multiplied with: so many of all its rows fit a cache."""
-NONE = 2**62
-"""Past every column."""
 
 
 @compiled
@@ -43,41 +39,3 @@ def _add_product(
         for place in range(len(total)):
             total[place] += p * a[place]
         at += 1
-
-
-@compiled
-def add_both_products(
-    one: Entries,
-    other: Entries,
-    row: int,
-    matrix: FloatArray,
-    total: FloatArray,
-    other_total: FloatArray,
-) -> None:
-    """Add a row of each of two sparse matrices, times a third one, to two totals.
-
-    Both have mostly the same columns: where they ascend, each row of the third is read once.
-    """
-    at, end = one.start[row], one.start[row + 1]
-    other_at, other_end = other.start[row], other.start[row + 1]
-    values, column = np.zeros((2, 3), np.float32), np.zeros(3, np.int64)
-    while at < end or other_at < other_end:
-        values[:] = 0
-        for number in range(3):
-            first = one.column[at] if at < end else NONE
-            second = other.column[other_at] if other_at < other_end else NONE
-            if first < NONE or second < NONE:
-                column[number] = min(first, second)
-            if first < NONE and first <= second:
-                values[0, number] = one.value[at]
-                at += 1
-            if second < NONE and second <= first:
-                values[1, number] = other.value[other_at]
-                other_at += 1
-        a, b, c = matrix[column[0]], matrix[column[1]], matrix[column[2]]
-        p, q, r = values[0]
-        s, t, u = values[1]
-        for place in range(len(total)):
-            x, y, z = a[place], b[place], c[place]
-            total[place] += p * x + q * y + r * z
-            other_total[place] += s * x + t * y + u * z

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkabl
 
 import numpy as np
 
-from sugartag._typing import FloatArray, IntArray
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag.assignment.thresholds import TagThresholds
 from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
@@ -38,106 +39,92 @@ class Fitted(Protocol):
         ...
 
 
-PartKind: TypeAlias = Literal[
-    "own tag",
-    "title word",
-    "anchor",
-    "subject",
-    "sight",
-    "groups",
-    "itself",
-    "interest",
-    "look-alike",
-]
+PartKind: TypeAlias = Literal["looks", "other tag", "similar tag", "neighbour"]
+"""Kinds of evidence: the image features, its other tags, what its looks say of tags with a similar
+name, and similar images of the same owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that speaks for a tag, or against it."""
+    """One contribution to the score of a tag."""
 
     kind: PartKind
     name: str
-    """The tag, the word, the anchor, the image; "" for all others of the kind together."""
+    """The tag or the image; "" for the rest of the kind together."""
     amount: float
-    """What it adds to the evidence; below 0 it speaks against the tag."""
-    tags: tuple[str, ...] = ()
-    """What images like it, or about it, are tagged, if it is an anchor or a subject."""
+    """What it adds to the score; below 0 it speaks against the tag."""
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What one kind of evidence adds to each of some tags in question."""
+    """What one kind of evidence contributes to each of some tags in question."""
 
     name: PartKind
     net: FloatArray
-    """To each in all."""
+    """The whole contribution to each."""
     start: IntArray
-    """Where the parts of each that are told apart begin, and the end of the last."""
+    """Where the named contributions to each begin, and the end of the last."""
     number: IntArray
-    """What each of these parts is about: a place in ``names``."""
+    """What each named contribution is about: a place in ``names``."""
     amount: FloatArray
     """What each of them adds."""
     names: Sequence[str] = ()
-    tags: Sequence[tuple[str, ...]] = ()
-    """What images are tagged that are like each of the things named, or about them, if these are
-    anchors or subjects."""
+
+    @classmethod
+    def whole(cls, name: PartKind, net: FloatArray) -> "Kind":
+        """Return a kind of evidence that is not divided further."""
+        nothing = np.zeros(0, dtype=np.int64)
+        start = np.zeros(len(net) + 1, dtype=np.int64)
+        return cls(name, net, start, nothing, np.zeros(0, dtype=np.float32))
 
     def parts(self, place: int) -> list[Part]:
-        """Return the parts told apart of one tag in question."""
-        return [self._part(*pair) for pair in self._pairs(place)]
+        """Return the named contributions to one tag in question."""
+        return [Part(self.name, self.names[k], amount) for k, amount in self._pairs(place)]
 
     def strongest(self, place: int, direction: float, most: int) -> list[Part]:
         """Return the parts that speak most for a tag in question; against it if direction is -1."""
         toward = [pair for pair in self._pairs(place) if direction * pair[1] > 0]
         toward.sort(key=lambda pair: -direction * pair[1])
-        return [self._part(*pair) for pair in toward[:most]]
+        return [Part(self.name, self.names[k], amount) for k, amount in toward[:most]]
 
     def _pairs(self, place: int) -> list[tuple[int, float]]:
         start, number, amount = self._lists
-        told = slice(start[place], start[place + 1])
-        return list(zip(number[told], amount[told], strict=True))
+        these = slice(start[place], start[place + 1])
+        return list(zip(number[these], amount[these], strict=True))
 
     @cached_property
     def _lists(self) -> tuple[list[int], list[int], list[float]]:
-        """Lists: one after the other, their items are read faster than those of arrays."""
+        """As lists: single items are read faster from these than from arrays."""
         return self.start.tolist(), self.number.tolist(), self.amount.tolist()
-
-    def _part(self, number: int, amount: float) -> Part:
-        tags = self.tags[number] if self.tags else ()
-        return Part(self.name, self.names[number], amount, tags)
 
 
 @dataclass(frozen=True, eq=False)
 class Explanations:
-    """What there is to say about some tags in question, and what is made of it."""
+    """What the scores of some tags in question consist of."""
 
     kinds: tuple[Kind, ...]
-    """Of each tag in question they add up to the evidence."""
-    evidence: FloatArray
-    prior: FloatArray
-    """The probability that each tag belongs, as far as the evidence says."""
-    recall: FloatArray
-    """The probability that each tag is given if it belongs."""
-    slip: FloatArray
-    """The probability that each tag is given where it does not belong as far as evidence says."""
-    slip_wrong: FloatArray
-    """The share of such uses that are wrong; the others belong though nothing says so."""
-    habit: FloatArray
-    """The probability that the owner gives it whatever the image shows."""
+    """For each tag in question they add up to ``score``."""
+    score: FloatArray
+    """How far the prediction lies above the base rate, the tag's own use left out."""
+    base_rate: FloatArray
+    """The share of images with the tag."""
+    judged: BoolArray
+    """Whether the evidence predicts the tag well enough to call a use of it wrong."""
+    looks_like: tuple[tuple[str, ...], ...]
+    """The tags that the looks of each image say most for, the same for all its tags."""
     decided: IntArray
-    """1 where somebody said that the tag is right, -1 where wrong, 0 where nobody said anything:
-    what was said stands, whatever the evidence."""
+    """1 where a person confirmed the tag, -1 where a person rejected it, else 0."""
 
     def __len__(self) -> int:
-        return len(self.evidence)
+        return len(self.score)
 
     def parts(self, place: int) -> tuple[Part, ...]:
-        """Return all parts of one tag in question; those of a kind end with all others of it."""
+        """Return all parts of one tag in question; those of a kind end with the rest of it."""
         found: list[Part] = []
         for kind in self.kinds:
-            told = kind.parts(place)
-            rest = float(kind.net[place]) - sum(part.amount for part in told)
-            found += [*told, Part(kind.name, "", rest)] if rest else told
+            named = kind.parts(place)
+            rest = float(kind.net[place]) - sum(part.amount for part in named)
+            found += [*named, Part(kind.name, "", rest)] if rest else named
         return tuple(found)
 
 
@@ -148,7 +135,7 @@ class Explains(Protocol):
     def explain(
         self, rows: Rows, row: IntArray, tag: IntArray, catalogue: Catalogue
     ) -> Explanations:
-        """Return why some tags are thought to belong, or not.
+        """Return what the scores of some tags consist of.
 
         ``row`` is the image of each tag in question, ascending; ``catalogue`` has the names of all
         that the method was fitted on.
@@ -157,19 +144,52 @@ class Explains(Protocol):
 
 
 @runtime_checkable
-class GetsReady(Protocol):
-    """A fitted method that can make once what scoring many images needs."""
+class Calibrated(Protocol):
+    """A fitted method that turns its own scores into probabilities."""
 
-    def get_ready(self, *, engine: Engine) -> None:
-        """Make it. What is scored stays the same, and takes less time."""
+    def posterior(self, rows: Rows, scores: FloatArray, row: IntArray, tag: IntArray) -> FloatArray:
+        """Return the probability that each tag belongs to the image of its row.
+
+        ``scores`` are what :meth:`Fitted.scores` returned for the rows.
+        """
+        ...
+
+    def thresholds(self) -> TagThresholds:
+        """Return the posterior from which each tag is added, and below which it is doubted."""
+        ...
+
+    def evidence_summary(self) -> str:
+        """Return in one line what the evidence is worth."""
         ...
 
 
-def get_ready(fitted: Fitted, *, engine: Engine) -> None:
-    """Let a fitted method make ready what it can, before a whole collection is scored."""
-    # Workers that are elsewhere would be sent all of it.
-    if engine.shares_memory and isinstance(fitted, GetsReady):
-        fitted.get_ready(engine=engine)
+@runtime_checkable
+class Updatable(Protocol):
+    """A fitted method that takes more images and people's decisions without a new fit."""
+
+    @property
+    def uses(self) -> FloatArray:
+        """How many images have each tag."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers describe an image; 0 if features are not used."""
+        ...
+
+    def updated(
+        self, method: Any, collection: Collection, decided: SparseRows, *, engine: Engine
+    ) -> "Fitted":
+        """Return the model with the images of a collection and with decisions about them.
+
+        The collection is seen from a catalogue that starts with the model's names; ``decided`` is
+        images of that catalogue x its tags, 1 where a tag was confirmed and -1 where rejected.
+        """
+        ...
+
+    def decided_of(self, rows: Rows) -> SparseRows:
+        """Return images x tags: 1 where a person confirmed the tag, -1 where rejected."""
+        ...
 
 
 class Method(Protocol):
@@ -181,8 +201,7 @@ class Method(Protocol):
     """What it does, in one sentence."""
     fitted_type: ClassVar[type[Any]]
     """What :meth:`fit` returns. A method that needs an optional package also has ``extra``, the
-    name of both the package and the extra that brings it; one whose scores are the chances that
-    tags belong says so with ``scores_are_chances``."""
+    name of both the package and the extra that brings it."""
 
     def fit(self, collection: Collection, *, engine: Engine, rng: np.random.Generator) -> Fitted:
         """Learn from the collection. Neither the method nor the collection changes."""

@@ -109,10 +109,7 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
         "neighbours": (5, 10, 20, 40),
         "image_share": (0.5, 0.8, 0.95),
     },
-    "sugar-plus": {
-        "anchors": (250, 500, 800),
-        "look_alike_width": (0.3, 0.4, 0.5),
-    },
+    "sugar-plus": {},
     "tag-vote": _VOTES,
     "tag-vote-own": _VOTES,
     "tag-prop": {

@@ -24,7 +24,7 @@ class Verdict:
     tag: str
     action: Action
     score: float
-    """How sure it is that the tag belongs, from 0 to 1."""
+    """The probability that the tag belongs, from 0 to 1."""
     reason: str = ""
     recovered: bool | None = None
     """For an added tag, whether it is one the owner gave and we had hidden; None if none were."""
@@ -148,6 +148,8 @@ class Report:
     lead: str
     """What this is, in two sentences."""
     counts: Counts
+    evidence: str = ""
+    """What the evidence is worth, in one line; empty where the method does not say."""
     pictures: tuple[Picture, ...] = ()
     comparison: tuple[MethodRow, ...] = ()
     best: str | None = None
@@ -155,7 +157,7 @@ class Report:
     protocol: str = ""
     """How the comparison was made, in a sentence or two."""
     trust: Trust | None = None
-    """Whether the chances can be trusted; None where nobody looked."""
+    """Whether the probabilities can be trusted; None where nobody looked."""
     charts: Charts = field(default_factory=Charts)
     facts: tuple[tuple[str, str], ...] = ()
     """What was run, as names and values: seed, machine, settings, times."""

@@ -1,7 +1,7 @@
 """Lines with bands, as inline SVG that follows the width of the page.
 
 Lengths across are percentages and lengths down are pixels, so that letters keep their size. A line
-is told from the others by colour, dashes, the shape of its points and its name at the end.
+differs from the others by colour, dashes, the shape of its points and its name at the end.
 """
 
 import math
@@ -91,7 +91,7 @@ def curves(lines: Sequence[Line], axis: Axis, *, words: str) -> str:
 
 
 def even_places(count: int) -> list[float]:
-    """Return places from left to right for so many values, with some air at both ends."""
+    """Return places from left to right for a number of values, with some air at both ends."""
     if count == 1:
         return [0.5]
     return [0.03 + 0.94 * place / (count - 1) for place in range(count)]

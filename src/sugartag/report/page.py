@@ -35,7 +35,6 @@ BRAND = (
 )
 
 FOOTER = '<footer class="bottom">Made by sugartag. This page needs nothing but itself.</footer>'
-
 SCRIPT = """
 const form = document.getElementById("filter");
 const cards = [...document.querySelectorAll(".card")];
@@ -83,9 +82,8 @@ def render(report: Report) -> str:
     parts = (_pictures, _comparison, _trust, _charts, _what_was_run)
     sections = "".join(part(report) for part in parts)
     body = f"{_header(report)}\n<main>\n{sections}</main>\n{FOOTER}"
-    title = escape(report.title)
-    policy = _policy(style)
-    return PAGE.format(policy=policy, title=title, icon=ICON, style=style, body=body, script=script)
+    named = {"policy": _policy(style), "title": escape(report.title), "icon": ICON}
+    return PAGE.format(**named, style=style, body=body, script=script)
 
 
 def write_report(report: Report, path: Path) -> None:
@@ -118,9 +116,13 @@ def _header(report: Report) -> str:
         found = f"{counts.recovered:,}<small> of {counts.hidden:,}</small>"
         numbers.append(("hidden tags found", found))
     tiles = "".join(f"<div><dt>{name}</dt><dd>{number}</dd></div>" for name, number in numbers)
+    evidence = (
+        f'<p class="intro">Evidence: {escape(report.evidence)}.</p>\n' if report.evidence else ""
+    )
     return (
         f'<header class="top">{BRAND}\n<h1>{escape(report.title)}</h1>\n'
-        f'<p class="lead">{escape(report.lead)}</p>\n<dl class="numbers">{tiles}</dl></header>'
+        f'<p class="lead">{escape(report.lead)}</p>\n{evidence}'
+        f'<dl class="numbers">{tiles}</dl></header>'
     )
 
 
@@ -154,7 +156,7 @@ def _legend(report: Report) -> str:
         f'<li><span class="{_chip_class(sample)}">{_chip_words(sample)}</span> {words}</li>'
         for sample, words in entries
     )
-    note = "The number is how sure it is that the tag belongs, from 0 to 1."
+    note = "The number is the probability that the tag belongs, from 0 to 1."
     return f'<ul class="legend">{rows}<li class="note">{note}</li></ul>'
 
 
@@ -251,7 +253,7 @@ def _trust(report: Report) -> str:
     content = reliability.trust_content(report.trust) if report.trust else ""
     if not report.trust or not content:
         return ""
-    return _section("trust", "Can the chances be trusted?", content, report.trust.protocol)
+    return _section("trust", "Can the probabilities be trusted?", content, report.trust.protocol)
 
 
 def _charts(report: Report) -> str:
@@ -271,7 +273,7 @@ def _drawings(report: Report) -> list[tuple[str, str, str]]:
     curves = charts.recovery_curves(data.recovery)
     ranking = "MAP of each method: the longer the bar, the better."
     if any("map" in row.intervals for row in rows):
-        ranking += " The thin line spans what chance in the choice of images may change."
+        ranking += " The thin line is a 95 % interval over the choice of images."
     sure = "Tags by their score, from 0 to 1. Each row has its own height."
     found = "The share of the hidden tags among the first suggestions of an image."
     most = "On how many images."

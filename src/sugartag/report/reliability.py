@@ -1,4 +1,4 @@
-"""Whether chances came true: a plot of chance against share of right tags, and what it says.
+"""Whether probabilities came true: a plot of them against the share of right tags, in words too.
 
 Drawn as the other charts are: lengths across are percentages, lengths down are pixels.
 """
@@ -19,7 +19,7 @@ RADIUS, CAP = 4.5, 4
 """Half the width of a dot, and of the ends of an interval."""
 THOUSAND, MILLION = 1_000, 1_000_000
 HOW_TO_READ = (
-    "Across the chance, upwards the share that was right: on the broken line chances come true. "
+    "Across the probability, upwards the share that was right: equal on the broken line. "
     "Thin lines are 95 % intervals, the numbers below count the tags."
 )
 
@@ -64,10 +64,10 @@ def given_series(counts: VerdictCounts) -> tuple[Series, ...]:
 
 
 def reliability_plot(series: Sequence[Series]) -> str:
-    """Return chance across and share of right tags upwards, or nothing without a tag.
+    """Return probability across and share of right tags upwards, or nothing without a tag.
 
-    A dot stands for the tags of one range of chance, the line through it for Wilson's interval.
-    On the broken line chances come true exactly.
+    A dot stands for the tags of one range, the line through it for Wilson's interval.
+    On the broken line probabilities come true exactly.
     """
     shown = [one for one in series if one.reliability.count.any()]
     if not shown:
@@ -80,13 +80,13 @@ def reliability_plot(series: Sequence[Series]) -> str:
     height = bottom + (len(shown) + 1) * LINE
     label = escape("; ".join(f"{one.words}: {_in_words(one.reliability)}" for one in shown))
     return (
-        f'<svg class="chart" role="img" aria-label="Share of right tags by chance. {label}" '
+        f'<svg class="chart" role="img" aria-label="Share of right tags by probability. {label}" '
         f'width="100%" height="{height}">{_frame()}{dots}{counts}</svg>'
     )
 
 
 def what_it_says(counts: VerdictCounts) -> Iterator[str]:
-    """Yield sentences: how far chances are off, and how many additions and doubts are right."""
+    """Yield sentences: how far probabilities are off, and how many changes are right."""
     found, changes = counts.measures(), counts.changes
     if (verdicts := int(counts.verdicts.count.sum())) == 0:
         return
@@ -99,7 +99,7 @@ def what_it_says(counts: VerdictCounts) -> Iterator[str]:
         if part.count.any()
     ]
     yield (
-        f"On average a chance is off by {100 * found['ece']:.1f} points of 100: the expected "
+        f"On average a probability is off by {100 * found['ece']:.1f} points of 100: the expected "
         f"calibration error of all {verdicts:,} verdicts is {found['ece']:.3f} "
         f"({', '.join(parts)})."
     )
@@ -140,12 +140,12 @@ def _dots(series: Series) -> str:
         found.count.tolist(), found.mean_chance(), found.share_right(), low, high, strict=True
     )
     parts = []
-    for count, chance, share, lowest, highest in rows:
+    for count, probability, share, lowest, highest in rows:
         if not count:
             continue
-        x = _across(chance)
+        x = _across(probability)
         said = (
-            f"{series.words}: {count:,} tags of chance {chance:.2f}; {share:.0%} right, "
+            f"{series.words}: {count:,} tags of probability {probability:.2f}; {share:.0%} right, "
             f"{lowest:.0%} to {highest:.0%}"
         )
         parts.append(

@@ -19,7 +19,7 @@ from sugartag.engine.base import Block, Engine
 from sugartag.evaluation import bootstrap, ranking
 from sugartag.evaluation.fscore import FCounts, f_counts
 from sugartag.evaluation.protocol import Task, everything_but, predicted_tags
-from sugartag.methods.base import Fitted, get_ready
+from sugartag.methods.base import Fitted
 
 ROWS_PER_BLOCK = 4096
 
@@ -55,7 +55,6 @@ class _Part:
 def measured(fitted: Fitted, task: Task, measures: Measures, *, engine: Engine) -> dict[str, Any]:
     """Score every image and return what the scores are worth, as numbers for JSON."""
     blocks = task.given.blocks(ROWS_PER_BLOCK)
-    get_ready(fitted, engine=engine)
     parts = engine.map(measure_images, blocks, fitted, task, measures)
     whole: _Part = reduce(add, parts)
     f = whole.counts.f()  # replicates x concepts, the images as they are first

@@ -1,26 +1,29 @@
 """What the tests of sugar-plus start from."""
 
 import pytest
-from scipy import sparse
 
-from methods.sugar_plus.literal import evidence_of, odd_collection, partly_trusted
-from sugartag.collection.model import Collection
-from sugartag.methods.sugar_plus.evidence import Evidence
-
-
-@pytest.fixture(scope="session")
-def odd() -> Collection:
-    """600 images with titles, some of them of nobody; it never changes."""
-    return odd_collection()
+from methods.sugar_plus.literal import all_rows, fitted_to, small_collection, views_of
+from sugartag.collection.model import Collection, Rows
+from sugartag.methods.sugar_plus import FittedSugarPlus
+from sugartag.methods.sugar_plus.views import Views
 
 
 @pytest.fixture(scope="session")
-def evidence(odd: Collection) -> Evidence:
-    """What the images are described by."""
-    return evidence_of(odd)
+def small() -> Collection:
+    """80 images with every oddity; it never changes."""
+    return small_collection()
 
 
 @pytest.fixture(scope="session")
-def trusted(odd: Collection) -> sparse.csr_array:
-    """Tags of the images, each trusted to another degree."""
-    return partly_trusted(odd)
+def rows(small: Collection) -> Rows:
+    return all_rows(small)
+
+
+@pytest.fixture(scope="session")
+def views(small: Collection) -> Views:
+    return views_of(small)
+
+
+@pytest.fixture(scope="session")
+def fitted(small: Collection) -> FittedSugarPlus:
+    return fitted_to(small)

@@ -5,97 +5,212 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from planted import planted_collection
+from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine import LocalEngine
-from sugartag.linalg.sparse_rows import same_places
-from sugartag.methods.sugar_plus.evidence import Evidence, EvidencePlan, gather_evidence
-from sugartag.methods.sugar_plus.learning import tags_as_given
-from sugartag.methods.sugar_plus.ridge import Ridge
-from sugartag.methods.sugar_plus.slips import Slips
-from sugartag.methods.sugar_plus.sums import add_up
+from sugartag.graph.wordnet import LinSimilarity, load_taxonomy
+from sugartag.methods.sugar_plus import FittedSugarPlus, SugarPlus
+from sugartag.methods.sugar_plus.blocks import Blocks
+from sugartag.methods.sugar_plus.estimator import given_tags
+from sugartag.methods.sugar_plus.neighbours import Neighbours
+from sugartag.methods.sugar_plus.views import Views
 
-PLAN = EvidencePlan(anchors=12, max_predictors=30, titles=True, tastes=3, unit_features=True)
-TITLE_WORDS = np.array(["boat", "hill", "red", "old", "sea"])
+ENGINE = LocalEngine()
+NAMES = (
+    *("sky", "skyline", "dog", "puppy", "car", "bus", "tree", "oak"),
+    *("beach", "sea", "qqzx", "xkcdy", "sand", "never"),
+)
+"""Names of tags; two are no words, the last but one is rare and the last one is not used."""
+RARE, UNUSED = 12, 13
+UNTAGGED, OF_NOBODY, SERIES, COPY_OF_ANOTHER_OWNER = 0, (1, 9), (20, 21, 22), 23
+WITHOUT_FEATURES = (5, 17)
+SMALL = SugarPlus(
+    components=5,
+    visual_penalty=2.0,
+    joint_penalty=1.5,
+    tag_penalty=0.5,
+    neighbour_weight=0.3,
+    neighbour_width=0.8,
+    history=6,
+)
+"""Settings under which 80 images leave every view something to say."""
 
 
-def odd_collection() -> Collection:
-    """Return 600 images, most of them titled, every twentieth of nobody."""
-    made = planted_collection()
-    (shard,) = made.shards
-    rng = np.random.default_rng(3)
-    has = rng.random((made.n_images, len(TITLE_WORDS))) < 0.3
-    titles = Texts.of(" ".join(TITLE_WORDS[row]) for row in has)
-    owner = shard.owner.copy()
-    owner[4::20] = made.nobody
-    return replace(made, shards=(replace(shard, titles=titles, owner=owner),))
-
-
-def evidence_of(collection: Collection, plan: EvidencePlan = PLAN) -> Evidence:
-    return gather_evidence(plan, collection, engine=LocalEngine(), rng=np.random.default_rng(0))
+def small_collection(seed: int = 1) -> Collection:
+    """Return 80 images of 10 owners with every oddity that a formula must cope with."""
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((80, 7)) + 0.5
+    chance = 1.0 / (1.0 + np.exp(1.5 - 1.5 * features @ rng.standard_normal((7, 14))))
+    tags = rng.random((80, 14)) < chance * 0.6
+    tags[:, [RARE, UNUSED]] = False
+    tags[[30, 40], RARE] = True
+    tags[UNTAGGED] = False
+    tags[[*SERIES, COPY_OF_ANOTHER_OWNER]] = np.isin(np.arange(14), [0, 2, 4])
+    owner = rng.integers(10, size=80)
+    owner[list(SERIES)], owner[COPY_OF_ANOTHER_OWNER] = 3, 4
+    owner[list(OF_NOBODY)] = 10
+    features[list(WITHOUT_FEATURES)] = 0.0
+    return collection_from_arrays(
+        sparse.csr_array(tags),
+        owner,
+        features=features.astype(np.float32),
+        groups=sparse.csr_array((10, 0)),
+        tag_names=NAMES,
+    )
 
 
 def all_rows(collection: Collection) -> Rows:
     return collection.rows(slice(0, collection.n_images))
 
 
-def partly_trusted(collection: Collection) -> sparse.csr_array:
-    """Return the tags of the images, each trusted to some degree."""
-    given = tags_as_given(collection)
-    trust = np.random.default_rng(1).uniform(0.2, 1.0, given.nnz).astype(np.float32)
-    return same_places(trust, given)
+def given(rows: Rows) -> np.ndarray:
+    return rows.tags.toarray().astype(float)
 
 
-def ridge_of(
-    collection: Collection,
-    evidence: Evidence,
-    trusted: sparse.csr_array,
-    penalty: np.ndarray,
-    variance: float,
-) -> Ridge:
-    sums = add_up(collection, evidence, trusted, engine=LocalEngine())
-    return Ridge.solved(sums, evidence, penalty, variance)
+def part_of(whole: Collection, images: np.ndarray, n_tags: int, n_owners: int) -> Collection:
+    """Return some images with the first tags and owners only, which must be all that they have."""
+    (shard,) = whole.shards
+    tags = shard.tags[images]
+    assert tags.indices.max(initial=0) < n_tags
+    owner = shard.owner[images]
+    made = replace(
+        shard,
+        ids=Texts.of(shard.ids[image] for image in images.tolist()),
+        owner=np.where(owner == whole.nobody, n_owners, owner).astype(np.int32),
+        tags=sparse.csr_array(tags[:, :n_tags]),
+        features=None if shard.features is None else shard.features[images],
+        truth=None,
+    )
+    return replace(
+        whole,
+        shards=(made,),
+        tag_names=whole.tag_names[:n_tags],
+        owner_names=Texts.of(whole.owner_names[owner] for owner in range(n_owners)),
+        group_names=Texts.of([]),
+        groups=sparse.csr_array((n_owners, 0)),
+        concept_names=(),
+    )
 
 
-def columns_of(rows: Rows, tags: np.ndarray, evidence: Evidence) -> np.ndarray:
-    """Return images x columns of the regression, not centred: tags, words, anchors, tastes."""
-    words = np.zeros((len(rows), len(evidence.words)))
-    for row, title in enumerate(rows.titles or ()):
-        for place, word in enumerate(evidence.words):
-            words[row, place] = word in title.split()
-    features = rows.features.astype(float)
-    if evidence.unit_features:
-        features /= np.linalg.norm(features, axis=1)[:, None]
-    anchors = evidence.anchors.astype(float)
-    apart = np.square(features[:, None] - anchors).sum(axis=2)
-    likeness = np.exp(-apart / evidence.width**2) - evidence.centre
-    taste = evidence.taste[np.minimum(rows.owner, len(evidence.taste) - 1)]
-    return np.hstack([tags[:, evidence.predictor], words, likeness, taste])
+def views_of(collection: Collection, method: SugarPlus = SMALL) -> Views:
+    """Return the views that a fit makes, without its calibration."""
+    labels = given_tags(collection, ENGINE)
+    weight = method.image_weights(labels, collection)
+    blocks = method.blocks(labels, collection, engine=ENGINE)
+    return method.views(blocks, weight, collection, engine=ENGINE)
 
 
-def covariance_of(owner: np.ndarray, nobody: int, variance: float) -> np.ndarray:
-    """Return V: the identity, plus the variance where two images have the same owner."""
-    same = (owner[:, None] == owner) & (owner[:, None] < nobody)
-    return np.eye(len(owner)) + variance * same
+def fitted_to(collection: Collection, method: SugarPlus = SMALL, engine=ENGINE) -> FittedSugarPlus:
+    return method.fit(collection, engine=engine, rng=np.random.default_rng(0))
 
 
-def regression(
-    columns: np.ndarray,
-    wanted: np.ndarray,
-    covariance: np.ndarray,
-    penalty: np.ndarray,
-    without: np.ndarray,
-) -> np.ndarray:
-    """Return the weights of one tag by generalised least squares, some columns left out."""
-    kept = np.setdiff1d(np.arange(columns.shape[1]), without)
-    whitened = np.linalg.solve(covariance, columns[:, kept])
-    found = np.zeros(columns.shape[1])
-    gram = whitened.T @ columns[:, kept] + np.diag(penalty[kept])
-    found[kept] = np.linalg.solve(gram, whitened.T @ wanted)
+def whitened(features: np.ndarray, components: int, power: float) -> np.ndarray:
+    """Return principal components over their deviation to a power, of mean square norm 1."""
+    features = features.astype(float)
+    present = features.any(axis=1)
+    unit = features[present] / np.linalg.norm(features[present], axis=1)[:, None]
+    centred = unit - unit.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+    axes = axes[:components]
+    largest = np.abs(axes).argmax(axis=1)
+    axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
+    deviation = sizes[:components] / np.sqrt(len(unit))
+    codes = centred @ axes.T / deviation**power
+    found = np.zeros((len(features), len(axes)))
+    found[present] = codes / np.sqrt(np.square(codes).sum(axis=1).mean())
     return found
 
 
-def slips_of(n_tags: int, rate: float, wrong: float = 1.0) -> Slips:
-    """Return the same slips for all tags."""
-    return Slips(np.full(n_tags, rate, np.float32), np.full(n_tags, wrong, np.float32))
+def predictors(rows: Rows, blocks: Blocks) -> np.ndarray:
+    """Return Z: predictor tags over the number of tags, visual components, 1."""
+    tags = given(rows)
+    shares = tags / np.maximum(tags.sum(axis=1, keepdims=True), 1.0)
+    codes = blocks.visual.transform(rows).astype(float)
+    return np.hstack([shares[:, blocks.tags.predictor], codes, np.ones((len(rows), 1))])
+
+
+def ridge(z: np.ndarray, y: np.ndarray, weight: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """Return the weights of a weighted ridge regression."""
+    gram = (z * weight[:, None]).T @ z + np.diag(penalty)
+    return np.linalg.solve(gram, (z * weight[:, None]).T @ y)
+
+
+def penalties(blocks: Blocks, dense: float) -> np.ndarray:
+    """Return the penalty of every predictor, that of the intercept next to nothing."""
+    tags = np.full(blocks.tags.width, blocks.tags.penalty)
+    return np.concatenate([tags, np.full(blocks.visual.width, dense), [1e-6]])
+
+
+def without_itself(blocks: Blocks, tag: int) -> np.ndarray:
+    """Return the predictors of a tag: all but the tag itself."""
+    return np.flatnonzero(np.append(blocks.tags.predictor, [-1] * (blocks.visual.width + 1)) != tag)
+
+
+def joint_refit(views: Views, rows: Rows, tag: int, left_out: int | None = None) -> np.ndarray:
+    """Return the prediction of a tag for all images by a regression without one of them."""
+    z, kept = predictors(rows, views.blocks), without_itself(views.blocks, tag)
+    weight = views.image_weight.astype(float).copy()
+    if left_out is not None:
+        weight[left_out] = 0.0
+    penalty = penalties(views.blocks, views.blocks.visual.penalty)[kept]
+    return z[:, kept] @ ridge(z[:, kept], given(rows)[:, tag], weight, penalty)
+
+
+def name_matrix(names, uses: np.ndarray, spread: np.ndarray, weight: float) -> np.ndarray:
+    """Return G: 1 for a tag itself, and what it lends to tags with a similar name."""
+    used = np.flatnonzero(uses)
+    lin = LinSimilarity.of_tags(
+        load_taxonomy(), [names[tag] for tag in used], uses[used].astype(np.int64)
+    ).rows(slice(0, len(used)))
+    found = np.eye(len(names))
+    for a, source in enumerate(used):
+        for b, target in enumerate(used):
+            if a != b and lin[a, b] > 0.5:
+                scale = (spread[target] + 1e-3) / (spread[source] + 1e-3)
+                found[source, target] = weight * (lin[a, b] - 0.5) / 0.5 * scale
+    return found
+
+
+def votes(rows: Rows, codes: np.ndarray, near: Neighbours, n_owners: int) -> np.ndarray:
+    """Return what same-owner neighbours say, pair by pair."""
+    reference, tags = near.reference, near.reference.tags.toarray()
+    found = np.zeros((len(rows), tags.shape[1]))
+    for i in range(len(rows)):
+        mine, total = set(np.flatnonzero(rows.tags[[i]].toarray()[0])), 1.0
+        for j in range(len(reference)):
+            theirs = set(np.flatnonzero(tags[j]))
+            is_frame = len(mine) >= 3 and mine == theirs
+            is_itself = reference.image[j] == rows.position[i]
+            stranger = rows.owner[i] >= n_owners or rows.owner[i] != reference.owner[j]
+            unseen = not codes[i].any() or not reference.codes[j].any()
+            if stranger or is_itself or is_frame or unseen:
+                continue
+            kernel = np.exp(-np.square(codes[i] - reference.codes[j]).sum() / near.width**2)
+            if kernel >= 0.05:
+                total += kernel
+                found[i] += kernel * tags[j]
+        found[i] /= total
+    return found
+
+
+def excess(views: Views, rows: Rows, *, fitted: bool) -> np.ndarray:
+    """Return share (V_loo - r) G + (1 - share) (J_loo - r) + weight N, all matrices dense."""
+    blocks, y = views.blocks, given(rows)
+    weight = views.image_weight[rows.position].astype(float) if fitted else np.zeros(len(rows))
+    z = predictors(rows, blocks)
+    dense = z[:, blocks.tags.width :]
+    left_out = np.einsum("ij,jk,ik->i", dense, views.visual.inverse.astype(float), dense) * weight
+    visual = y - (y - dense @ views.visual.weights) / (1.0 - left_out[:, None])
+    inverse = views.joint.inverse.astype(float)
+    whole = np.einsum("ij,jk,ik->i", z, inverse, z) * weight
+    leverage = np.repeat(whole[:, None], y.shape[1], axis=1)
+    for place, tag in enumerate(blocks.tags.predictor):
+        own = weight * (z @ inverse[:, place]) ** 2 / inverse[place, place]
+        leverage[:, tag] -= np.where(y[:, tag] > 0, own, 0.0)
+    joint = y - (y - z @ views.joint.weights) / (1.0 - leverage)
+    share, rate = views.weights.visual_share, views.statistics.base_rate
+    codes = blocks.visual.transform(rows)
+    near = votes(rows, codes[:, :64], views.neighbours, views.neighbours.n_owners)
+    looks = share * (visual - rate) @ views.names.toarray()
+    return looks + (1.0 - share) * (joint - rate) + views.weights.neighbour * near

@@ -1,185 +1,174 @@
+"""Both ridges are the regressions they claim to be, and leaving an image out is a refit."""
+
 import numpy as np
 import pytest
 
 from methods.sugar_plus.literal import (
-    all_rows,
-    columns_of,
-    covariance_of,
-    regression,
-    ridge_of,
+    SMALL,
+    given,
+    joint_refit,
+    penalties,
+    predictors,
+    ridge,
+    views_of,
+    without_itself,
 )
-from planted import OF_NOBODY, OF_ONE_IMAGE, UNTAGGED, as_new
-from sugartag.engine import LocalEngine, room
-from sugartag.methods.sugar_plus import kept_owners
-from sugartag.methods.sugar_plus.learning import tags_as_given
-from sugartag.methods.sugar_plus.ridge import inverse_of
-from sugartag.methods.sugar_plus.sums import outside_of
-from sugartag.methods.sugar_plus.through import INTEREST_SHRINKAGE
+from sugartag.methods.sugar_plus.estimator import SugarPlus
+from sugartag.methods.sugar_plus.ridge import MOST_LEVERAGE, JointRidge, VisualRidge
+from sugartag.methods.sugar_plus.statistics import Statistics
 
-IMAGES = (UNTAGGED, OF_NOBODY, OF_ONE_IMAGE, 4, 77, 301)
+JOINT_ONLY = SugarPlus(
+    **{**SMALL.__dict__, "visual_share": 0.0, "neighbour_weight": 0.0, "name_similarity": 0.0}
+)
 
 
-@pytest.fixture(params=[0.0, 0.3])
-def variance(request):
-    return request.param
+@pytest.fixture(scope="module")
+def joint_views(small):
+    return views_of(small, JOINT_ONLY)
 
 
-@pytest.fixture(params=["as given", "in part"])
-def believed(request, odd, trusted):
-    return trusted if request.param == "in part" else tags_as_given(odd)
+@pytest.fixture(scope="module")
+def left_out(joint_views, rows):
+    """The prediction of each tag of each image by a regression without the image."""
+    found = np.zeros((len(rows), joint_views.n_tags))
+    for image in range(len(rows)):
+        for tag in range(joint_views.n_tags):
+            found[image, tag] = joint_refit(joint_views, rows, tag, image)[image]
+    return found
 
 
-def penalty_of(evidence):
-    return np.linspace(2.0, 6.0, evidence.n_sparse + evidence.n_dense)
+def test_the_visual_weights_are_those_of_a_ridge_on_what_images_show(views, rows):
+    z = predictors(rows, views.blocks)[:, views.blocks.tags.width :]
+    penalty = penalties(views.blocks, SMALL.visual_penalty)[views.blocks.tags.width :]
+
+    expected = ridge(z, given(rows), views.image_weight, penalty)
+
+    np.testing.assert_allclose(views.visual.weights, expected, atol=1e-4)
 
 
-def some_tags(evidence):
-    """Return tags that are columns, and tags that are not."""
-    return [*evidence.predictor[[0, 9, 20]], *outside_of(evidence)[[0, 5]]]
+def test_the_joint_weights_of_a_tag_are_those_of_a_ridge_without_its_own_column(views, rows):
+    z, y = predictors(rows, views.blocks), given(rows)
+    penalty = penalties(views.blocks, SMALL.joint_penalty)
+
+    for tag in range(views.n_tags):
+        kept = without_itself(views.blocks, tag)
+        expected = np.zeros(views.blocks.width)
+        expected[kept] = ridge(z[:, kept], y[:, tag], views.image_weight, penalty[kept])
+        np.testing.assert_allclose(views.joint.weights[:, tag], expected, atol=1e-4)
 
 
-def centred(odd, evidence, tags):
-    """Return the columns and the tags, centred by all images."""
-    columns = columns_of(all_rows(odd), tags, evidence)
-    return columns - columns.mean(axis=0), tags - tags.mean(axis=0)
+def test_no_tag_predicts_itself(views):
+    predictor = views.blocks.tags.predictor
+
+    assert not views.joint.weights[np.arange(len(predictor)), predictor].any()
 
 
-def column_of(evidence, tag):
-    return np.flatnonzero(evidence.predictor == tag)
+def test_the_visual_view_leaves_an_image_out_as_a_refit_would(views, rows):
+    z, y = predictors(rows, views.blocks)[:, views.blocks.tags.width :], given(rows)
+    penalty = penalties(views.blocks, SMALL.visual_penalty)[views.blocks.tags.width :]
+
+    found = views.visual_excess(views.leaving_out(rows)) + views.base_rate
+
+    for image in range(len(rows)):
+        weight = views.image_weight.copy()
+        weight[image] = 0.0
+        np.testing.assert_allclose(found[image], z[image] @ ridge(z, y, weight, penalty), atol=1e-4)
 
 
-def test_one_inverse_gives_the_regression_of_every_tag_on_all_columns_but_itself(
-    odd, evidence, believed, variance
+def test_the_joint_view_leaves_an_image_out_as_a_refit_would_at_its_own_tags(
+    joint_views, rows, left_out
 ):
-    ridge = ridge_of(odd, evidence, believed, penalty_of(evidence), variance)
-    columns, tags = centred(odd, evidence, believed.toarray().astype(float))
-    covariance = covariance_of(odd.owner, odd.nobody, variance)
+    found = joint_views.excess(rows) + joint_views.base_rate
+    own = given(rows) > 0
 
-    for tag in some_tags(evidence):
-        without = column_of(evidence, tag)
-        found = regression(columns, tags[:, tag], covariance, penalty_of(evidence), without)
-        np.testing.assert_allclose(ridge.weights[:, tag], found, rtol=1e-4, atol=2e-6)
-        assert not ridge.weights[without, tag].any()
-
-
-def test_a_fitted_image_is_judged_as_if_it_had_not_been(odd, evidence, believed, variance):
-    ridge = ridge_of(odd, evidence, believed, penalty_of(evidence), variance)
-    rows = all_rows(odd)
-    columns, tags = centred(odd, evidence, believed.toarray().astype(float))
-    as_given, _ = centred(odd, evidence, rows.tags.toarray().astype(float))
-    covariance = covariance_of(odd.owner, odd.nobody, variance)
-
-    found = ridge.judge(rows, believed).excess
-
-    for image in IMAGES:
-        rest = np.arange(odd.n_images) != image
-        for tag in some_tags(evidence):
-            weights = regression(
-                columns[rest],
-                tags[rest, tag],
-                covariance[np.ix_(rest, rest)],
-                penalty_of(evidence),
-                column_of(evidence, tag),
-            )
-            assert found[image, tag] == pytest.approx(as_given[image] @ weights, abs=5e-6)
+    assert (
+        np.abs(left_out - predictors(rows, joint_views.blocks) @ joint_views.joint.weights)[
+            own
+        ].mean()
+        > 0.05
+    )  # Leaving an image out matters.
+    np.testing.assert_allclose(found[own], left_out[own], atol=1e-4)
 
 
-def test_a_new_image_is_judged_by_all(odd, evidence, trusted):
-    ridge = ridge_of(odd, evidence, trusted, penalty_of(evidence), 0.3)
-    new = as_new(all_rows(odd), odd)
-
-    found = ridge.judge(new, trusted).excess
-
-    columns, _ = centred(odd, evidence, new.tags.toarray().astype(float))
-    np.testing.assert_allclose(found, columns @ ridge.weights, atol=5e-6)
-
-
-def literal_interest(odd, evidence, believed, ridge, owner, without):
-    """Return the mean of what is said about an owner's images but one."""
-    columns, _ = centred(odd, evidence, believed.toarray().astype(float))
-    mine = (odd.owner == owner) & (owner < odd.nobody)
-    mine[without] = False
-    said = (columns[mine] @ ridge.weights).sum(axis=0)
-    return said / (mine.sum() + INTEREST_SHRINKAGE)
-
-
-def test_interest_is_the_mean_of_what_is_said_about_the_owners_other_images(
-    odd, evidence, believed, variance
+def test_at_tags_not_given_the_whole_leverage_stands_in_for_that_without_the_tags_column(
+    joint_views, rows, left_out
 ):
-    ridge = ridge_of(odd, evidence, believed, penalty_of(evidence), variance)
-    rows = all_rows(odd)
+    found = joint_views.excess(rows) + joint_views.base_rate
+    other = given(rows) == 0
 
-    seen = ridge.judge(rows, believed).interest
-    new = ridge.judge(as_new(rows, odd), believed).interest
-
-    for image in IMAGES:
-        owner = rows.owner[image]
-        expected = literal_interest(odd, evidence, believed, ridge, owner, without=[image])
-        np.testing.assert_allclose(seen[image], expected, atol=5e-6)
-        expected = literal_interest(odd, evidence, believed, ridge, owner, without=[])
-        np.testing.assert_allclose(new[image], expected, atol=5e-6)
+    np.testing.assert_allclose(found[other], left_out[other], atol=0.05)
+    assert np.abs(found - left_out)[other].mean() < 0.003
+    # The whole leverage is the larger one: it errs away from zero.
+    assert (np.abs(found) >= np.abs(left_out) - 1e-4)[other].all()
 
 
-@pytest.mark.parametrize("beyond", [0, 3])
-def test_images_of_nobody_have_no_interest(odd, evidence, trusted, beyond):
-    ridge = ridge_of(odd, evidence, trusted, penalty_of(evidence), 0.3)
-    rows = all_rows(odd)
-    strangers = as_new(rows, odd, owner=odd.nobody + beyond)
-
-    assert not ridge.judge(strangers, trusted).interest.any()
-    assert not ridge.judge(rows, trusted).interest[odd.owner == odd.nobody].any()
-
-
-@pytest.mark.parametrize("kept", [0, 1, 12, 10**6])
-def test_owners_whose_sums_are_kept_ready_are_judged_the_same(
-    odd, evidence, trusted, kept, monkeypatch, tmp_path
+def test_a_rare_tag_has_no_column_so_that_leaving_out_is_exact_at_all_images(
+    joint_views, rows, left_out
 ):
-    ridge = ridge_of(odd, evidence, trusted, penalty_of(evidence), 0.3)
-    rows = all_rows(odd).at(np.random.default_rng(2).permutation(odd.n_images))
-    expected = ridge.judge(rows, trusted)
-    monkeypatch.setattr(kept_owners, "OWNERS_AT_ONCE", 5)
-    monkeypatch.setattr(kept_owners, "SCRATCH_CELLS", kept * odd.n_tags)
+    rare = np.setdiff1d(np.arange(joint_views.n_tags), joint_views.blocks.tags.predictor)
 
-    ridge.keep_owners(engine=LocalEngine(workers=2, scratch=tmp_path))
-    found = ridge.judge(rows, trusted)
+    found = joint_views.excess(rows) + joint_views.base_rate
 
-    images = ridge.owners.images
-    assert np.count_nonzero(images == 1)
-    assert len(ridge.kept_owners.kept) == min(kept, np.count_nonzero(images > 1))
-    np.testing.assert_allclose(found.excess, expected.excess, atol=5e-6)
-    np.testing.assert_allclose(found.interest, expected.interest, atol=5e-6)
+    assert len(rare) == 2
+    np.testing.assert_allclose(found[:, rare], left_out[:, rare], atol=1e-4)
 
 
-def test_without_scratch_or_disk_few_owners_are_kept(odd, evidence, trusted, monkeypatch, tmp_path):
-    monkeypatch.setattr(kept_owners, "OWNER_CELLS", 3 * odd.n_tags)
-    ridge = ridge_of(odd, evidence, trusted, penalty_of(evidence), 0.3)
-    monkeypatch.setattr(room, "SMALL", 0)
+def test_predictions_at_a_few_tags_are_those_of_the_whole_product(views, rows):
+    tags = rows.tags.tocoo()
+    z = predictors(rows, views.blocks)
 
-    for folder in (None, tmp_path / "gone"):
-        ridge.keep_owners(engine=LocalEngine(scratch=folder))
-        assert len(ridge.kept_owners.kept) == 3
+    found = views.joint.at_cells(views.blocks.transform(rows), tags.row, tags.col)
 
-
-def test_an_image_is_judged_alone_as_among_others(odd, evidence, trusted):
-    ridge = ridge_of(odd, evidence, trusted, penalty_of(evidence), 0.3)
-    rows = all_rows(odd)
-    together = ridge.judge(rows, trusted)
-
-    for image in IMAGES:
-        alone = ridge.judge(rows.at(np.array([image])), trusted)
-        np.testing.assert_allclose(alone.excess[0], together.excess[image], atol=5e-6)
-        np.testing.assert_allclose(alone.interest[0], together.interest[image], atol=5e-6)
+    expected = (z @ views.joint.weights)[tags.row, tags.col]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_an_inverse_is_one(rng):
-    columns = rng.normal(size=(30, 8))
-    gram, penalty = columns.T @ columns, rng.random(8)
+def test_leverage_is_what_the_inverse_says(views, rows):
+    z, inverse = predictors(rows, views.blocks), views.joint.inverse.astype(float)
+    weight = views.image_weight
+    whole = weight * np.einsum("ij,jk,ik->i", z, inverse, z)
 
-    found = inverse_of(gram.copy(), penalty)
+    found = views.joint.leverage(views.blocks.transform(rows), weight)
 
-    np.testing.assert_allclose(found @ (gram + np.diag(penalty)), np.eye(8), atol=1e-10)
+    np.testing.assert_allclose(found.whole, whole, atol=1e-5)
+    tags = views.blocks.transform(rows).tags.tocoo()
+    own = (z @ inverse)[tags.row, tags.col] ** 2 / np.diag(inverse)[tags.col]
+    np.testing.assert_allclose(found.at_given, whole[tags.row] - weight[tags.row] * own, atol=1e-5)
 
 
-def test_a_matrix_that_has_no_inverse_is_refused():
-    with pytest.raises(ValueError, match="negative in length"):
-        inverse_of(np.diag([1.0, -2.0]), np.ones(2))
+def test_leverage_is_never_below_0_nor_near_1_even_where_an_image_decides_its_own_fit(views, rows):
+    predictors_ = views.blocks.transform(rows)
+    heavy = np.full(len(rows), 1e4, dtype=np.float32)
+
+    joint = views.joint.leverage(predictors_, heavy)
+    visual = views.visual.leverage(predictors_, heavy)
+
+    for found in (joint.whole, joint.at_given, visual):
+        assert found.min() >= 0.0
+        assert found.max() == np.float32(MOST_LEVERAGE)
+
+
+def test_an_image_that_was_not_fitted_has_no_leverage(views, rows):
+    nothing = np.zeros(len(rows), dtype=np.float32)
+    predictors_ = views.blocks.transform(rows)
+
+    assert not views.visual.leverage(predictors_, nothing).any()
+    assert not views.joint.leverage(predictors_, nothing).whole.any()
+
+
+def test_the_spread_is_the_weighted_deviation_of_the_predictions(views, rows):
+    z = predictors(rows, views.blocks)[:, views.blocks.tags.width :]
+    predicted, weight = z @ views.visual.weights, views.image_weight
+    mean = np.average(predicted, axis=0, weights=weight)
+    variance = np.average((predicted - mean) ** 2, axis=0, weights=weight)
+
+    found = views.visual.spread(views.statistics)
+
+    np.testing.assert_allclose(found, np.sqrt(variance), atol=1e-5)
+
+
+def test_sums_over_no_images_predict_nothing(views):
+    nothing = Statistics.zero(views.blocks)
+
+    assert not JointRidge.solve(nothing, views.blocks).weights.any()
+    assert not VisualRidge.solve(nothing, views.blocks, 1.0).weights.any()

@@ -198,12 +198,7 @@ class _Import:
 
     def _kept_tags(self, min_uses: int) -> BoolArray:
         kept = self._vocabulary.uses >= min_uses
-        if not len(kept):
-            raise CollectionError(
-                f"{self._sources.table} has an empty vocabulary: no image has a tag; "
-                "check its column 'tags'"
-            )
-        if not kept.any():
+        if len(kept) and not kept.any():
             raise CollectionError(
                 f"{self._sources.table} has no tag with {min_uses} uses (the most used one has "
                 f"{self._vocabulary.uses.max()}); lower --min-uses"

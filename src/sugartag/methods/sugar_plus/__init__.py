@@ -1,6 +1,6 @@
-"""The method sugar-plus: the anchor machinery of the paper, with its modelling faults removed."""
+"""The default method, sugar-plus: an ensemble of ridge regressions and neighbours."""
 
-from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
-from sugartag.methods.sugar_plus.method import SugarPlus
+from sugartag.methods.sugar_plus.estimator import SugarPlus
+from sugartag.methods.sugar_plus.model import FittedSugarPlus
 
 __all__ = ["FittedSugarPlus", "SugarPlus"]

@@ -1,171 +1,153 @@
-"""One ridge regression from everything known of an image to each of its tags, in closed form.
+"""The two ridge regressions of every tag, with exact leave-one-out in closed form.
 
-Every tag is predicted from all columns but itself. With P the inverse of the regularised Gram
-matrix, the weights for a tag t among the columns are -P[:, t] / P[t, t], zero at t: one inverse
-serves all tags.
-
-Images of one owner are alike in ways that have nothing to do with what they show. The regression
-therefore has a random effect for each owner: sums over an owner's images are taken out of the Gram
-matrix by the share c = b / (1 + b n), n being their number and b the variance of the effect
-relative to the noise. A tag that owners stamp on all they upload then predicts little.
-
-An image that was fitted is judged as if it had not been, also in closed form. With V the
-covariance of the images, z~ = z - c S the row of V^-1 Z (S: the sums over the owner's images) and
-r~ the residual y~ - z~ w, leaving the image out changes its prediction z w by
-
-    - (z P z~') r~ / (1 - c - z~ P z~')
-
-where P is that of the tag in question, P - P[:, t] P[t, :] / P[t, t]. The products with P follow
-from the predictions: (z P)[t] = P[t, t] (z[t] - z w_t).
+The visual view regresses tags on the dense predictors alone; the joint view also on the other tags.
+With P = (Z'WZ + penalty)^-1 the weights are B = P Z'WY. A tag must not predict itself: leaving its
+own column t out of the regression changes its weights to B_t - P_t B_tt / P_tt (Steck's EASE, for
+a target that is not the column itself). Leaving image i out of the fit needs no refit: its
+prediction f becomes y - (y - f) / (1 - h), with the leverage h = w_i (z'Pz - (P_t'z)^2 / P_tt), the
+last term only where the image has tag t among its predictors.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+from scipy import linalg
 
-from sugartag._typing import FloatArray, SparseRows
-from sugartag.collection.model import Rows
-from sugartag.engine.base import Engine, row_blocks
-from sugartag.linalg.symmetric import invert
-from sugartag.linalg.threads import run_parts
-from sugartag.methods.sugar_plus.evidence import Evidence
-from sugartag.methods.sugar_plus.kept_owners import KeptOwners
-from sugartag.methods.sugar_plus.levels import Levels
-from sugartag.methods.sugar_plus.normal import Normal, normal_equations
-from sugartag.methods.sugar_plus.sparse_columns import outside_of
-from sugartag.methods.sugar_plus.sums import OwnerTotals, Sums
-from sugartag.methods.sugar_plus.through import Through
+from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.methods.sugar_plus._kernels import quadratic_forms
+from sugartag.methods.sugar_plus.blocks import Blocks, Predictors
+from sugartag.methods.sugar_plus.statistics import Statistics
 
-ROWS_AT_ONCE = 512
-"""Of a matrix that is worked on from top to bottom."""
+INTERCEPT_PENALTY = 1e-6
+MOST_LEVERAGE = 0.95
+"""An image that decides its own fit by more than this is held to it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Content:
-    """What is said about images x tags, beyond each tag's share, the image itself left out."""
+class VisualRidge:
+    """The ridge on visual components alone."""
 
-    excess: FloatArray
-    """By what is known of the image; float32."""
-    interest: FloatArray
-    """By what is known of the owner's other images: the mean of what it says about them."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ridge:
-    """Weights of all columns for all tags, and what leaves an image out of its own prediction."""
-
-    evidence: Evidence
-    """What the columns are."""
-    sums: Sums
-    """Of the images fitted."""
     weights: FloatArray
-    """Columns x tags, float32."""
-    mean: FloatArray
-    """Of each column, tags as they are given."""
-    share: FloatArray
-    """Of the images that have each tag."""
-    fitted_mean: FloatArray
-    """Of each column, tags as far as they are trusted: that is what was fitted."""
-    fitted_share: FloatArray
-    """Of each tag, as far as it is trusted."""
-    own_precision: FloatArray
-    """P[t, t] of each tag, float32; 0 where it is not among the columns."""
-    other_precision: FloatArray
-    """P at all columns x those that are no tags, float32."""
-    owner_variance: float
-    left_out: int = 0
-    """Images that were taken out of the sums again, and that nobody asks about."""
-
-    @property
-    def n_images(self) -> int:
-        """Images fitted, with those left out: rows from here on are new."""
-        return int(self.sums.count) + self.left_out
-
-    @property
-    def owners(self) -> OwnerTotals:
-        """Sums over the images of each owner."""
-        return self.sums.owners
+    """Dense predictors x tags, float32."""
+    inverse: FloatArray
+    """P, float32."""
 
     @classmethod
-    def solved(
-        cls,
-        sums: Sums,
-        evidence: Evidence,
-        penalty: FloatArray,
-        owner_variance: float,
-        *,
-        threads: int = 1,
-    ) -> "Ridge":
-        """Solve with a penalty for each column."""
-        normal = normal_equations(sums, evidence, owner_variance, threads=threads)
-        precision = inverse_of(normal.gram, penalty, threads=threads)
-        predictor, n = evidence.predictor, len(evidence.predictor)
-        own = np.zeros(evidence.n_tags, dtype=np.float32)
-        own[predictor] = np.diag(precision)[:n]
-        share = sums.given / sums.count
-        mean = normal.mean.copy()
-        mean[:n] = share[predictor]
-        return cls(
-            evidence=evidence,
-            sums=sums,
-            weights=weights_of(precision, normal, evidence, threads=threads),
-            mean=mean.astype(np.float32),
-            share=share.astype(np.float32),
-            fitted_mean=normal.mean.astype(np.float32),
-            fitted_share=normal.share.astype(np.float32),
-            own_precision=own,
-            other_precision=np.ascontiguousarray(precision[:, n:], dtype=np.float32),
-            owner_variance=owner_variance,
+    def solve(cls, statistics: Statistics, blocks: Blocks, penalty: float) -> "VisualRidge":
+        """Solve the normal equations of all tags at once."""
+        n_tags = blocks.tags.width
+        gram = statistics.gram[n_tags:, n_tags:].copy()
+        gram[np.diag_indices_from(gram)] += _dense_penalty(len(gram), penalty)
+        inverse = _inverse(gram)
+        weights = inverse @ statistics.cross[n_tags:]
+        return cls(weights.astype(np.float32), inverse.astype(np.float32))
+
+    def leverage(self, predictors: Predictors, weight: FloatArray) -> FloatArray:
+        """Return h of each image, the same for all tags."""
+        dense = predictors.dense
+        found: FloatArray = weight * np.einsum("ij,ij->i", dense @ self.inverse, dense)
+        return np.minimum(found, MOST_LEVERAGE)
+
+    def spread(self, statistics: Statistics) -> FloatArray:
+        """Return the standard deviation of the predictions of each tag over the images."""
+        n_dense = len(self.weights)
+        gram = statistics.gram[-n_dense:, -n_dense:] / max(statistics.weight, 1.0)
+        centred = gram - np.outer(gram[-1], gram[-1])
+        variance = np.einsum("ij,ij->j", centred.astype(np.float32) @ self.weights, self.weights)
+        found: FloatArray = np.sqrt(np.maximum(variance, 0.0))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class JointLeverage:
+    """What leaving out images needs to know of the joint view."""
+
+    whole: FloatArray
+    """w z'Pz of each image: the leverage for tags that it does not have."""
+    at_given: FloatArray
+    """The leverage at each predictor tag that an image has, entry by entry."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointRidge:
+    """The ridge on other tags and visual components."""
+
+    weights: FloatArray
+    """Predictors x tags, float32; the weight of a tag for itself is 0."""
+    inverse: FloatArray
+    """P, float32."""
+
+    @classmethod
+    def solve(cls, statistics: Statistics, blocks: Blocks) -> "JointRidge":
+        """Solve the normal equations of all tags at once, no tag predicting itself."""
+        predictor, n_tags = blocks.tags.predictor, blocks.tags.width
+        gram = statistics.gram.copy()
+        penalty = _dense_penalty(len(gram), blocks.visual.penalty)
+        penalty[:n_tags] = blocks.tags.penalty
+        gram[np.diag_indices_from(gram)] += penalty
+        inverse = _inverse(gram)
+        weights = inverse.astype(np.float32) @ statistics.cross.astype(np.float32)
+        kept = inverse.astype(np.float32)
+        own: FloatArray = weights[np.arange(n_tags), predictor] / np.diag(kept)[:n_tags]
+        weights[:, predictor] -= kept[:, :n_tags] * own
+        weights[np.arange(n_tags), predictor] = 0.0
+        return cls(weights, kept)
+
+    def leverage(self, predictors: Predictors, weight: FloatArray) -> JointLeverage:
+        """Return the leverage of each image, and what it is at the tags that the image has."""
+        tags, dense = predictors.tags, predictors.dense
+        n_tags = tags.shape[1]
+        inner = dense @ self.inverse[n_tags:, n_tags:]
+        forms, products = quadratic_forms(tags, self.inverse[:n_tags, :n_tags])
+        across = tags @ self.inverse[:n_tags, n_tags:]
+        whole = weight * (np.einsum("ij,ij->i", inner + 2.0 * across, dense) + forms)
+        row, column = row_number_of_entries(tags), tags.indices
+        own = products + _at_cells(dense, self.inverse[n_tags:, :n_tags], row, column)
+        at_given = whole[row] - weight[row] * own**2 / np.diag(self.inverse)[column]
+        return JointLeverage(
+            np.minimum(whole, MOST_LEVERAGE), np.clip(at_given, 0.0, MOST_LEVERAGE)
         )
 
-    def judge(self, rows: Rows, trusted: SparseRows) -> Content:
-        """Return what is said about some images.
-
-        ``trusted`` are the tags of all fitted images, as far as they were believed in fitting.
-        """
-        return Content(*Through(self, rows, trusted).content())
-
-    @cached_property
-    def levels(self) -> Levels:
-        """What products with this ridge need."""
-        return Levels(self)
-
-    @cached_property
-    def kept_owners(self) -> KeptOwners:
-        """Owners whose sums are kept ready: nobody's, unless somebody keeps them."""
-        return KeptOwners.none(self)
-
-    @property
-    def keeps_owners(self) -> bool:
-        """Whether the sums of the busiest owners are ready."""
-        return len(self.kept_owners.kept) > 0
-
-    def keep_owners(self, *, engine: Engine) -> None:
-        """Keep the sums of the busiest owners ready: what is judged stays, and takes less time."""
-        self.__dict__["kept_owners"] = KeptOwners.of(self, engine=engine)
+    def at_cells(self, predictors: Predictors, row: IntArray, tag: IntArray) -> FloatArray:
+        """Return the prediction of some tags, each of the image of its row; rows ascend."""
+        tags = predictors.tags
+        n_tags = tags.shape[1]
+        found = _at_cells(predictors.dense, self.weights[n_tags:], row, tag)
+        cell, entry = _entries_of(tags, row)
+        products = tags.data[entry] * self.weights[tags.indices[entry], tag[cell]]
+        return found + np.bincount(cell, weights=products, minlength=len(row)).astype(np.float32)
 
 
-def inverse_of(gram: FloatArray, penalty: FloatArray, *, threads: int = 1) -> FloatArray:
-    """Turn a Gram matrix, which is used up, into its inverse with a penalty on its diagonal."""
-    gram[np.diag_indices_from(gram)] += penalty
-    invert(gram, threads=threads)
-    return gram
+def _at_cells(rows: FloatArray, matrix: FloatArray, row: IntArray, column: IntArray) -> FloatArray:
+    """Return some entries of a product: that of a row with a column each."""
+    found = np.empty(len(row), dtype=np.float32)
+    for start in range(0, len(row), 50_000):
+        some = slice(start, start + 50_000)
+        found[some] = np.einsum("ij,ji->i", rows[row[some]], matrix[:, column[some]])
+    return found
 
 
-def weights_of(
-    precision: FloatArray, normal: Normal, evidence: Evidence, *, threads: int = 1
-) -> FloatArray:
-    """Return columns x tags, float32: the weights with which each tag is predicted."""
-    predictor, outside = evidence.predictor, outside_of(evidence)
-    n = len(predictor)
-    weights = np.empty((len(precision), evidence.n_tags), dtype=np.float32)
-    scale = -1.0 / np.diag(precision)[:n]
+def _entries_of(matrix: SparseRows, row: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the number of each cell, and the stored entries of its row."""
+    first, count = matrix.indptr[row], np.diff(matrix.indptr)[row]
+    cell = np.repeat(np.arange(len(row)), count)
+    offset = np.arange(len(cell)) - (np.cumsum(count) - count)[cell]
+    return cell, first[cell] + offset
 
-    def weigh(some: slice) -> None:
-        weights[some, predictor] = precision[some, :n] * scale
-        weights[some, outside] = precision[some] @ normal.cross
 
-    run_parts(weigh, row_blocks(len(precision), ROWS_AT_ONCE), threads)
-    weights[np.arange(n), predictor] = 0.0
-    return weights
+def _dense_penalty(width: int, penalty: float) -> FloatArray:
+    found = np.full(width, penalty)
+    found[-1] = INTERCEPT_PENALTY
+    return found
+
+
+def _inverse(gram: FloatArray) -> FloatArray:
+    """Return the inverse of a positive definite matrix, overwriting it."""
+    factor, info = linalg.lapack.dpotrf(gram, lower=1, overwrite_a=1)
+    if info:
+        raise ValueError("the normal equations are singular; raise the penalties")
+    inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    found: FloatArray = np.tril(inverse)
+    found += np.tril(inverse, -1).T
+    return found

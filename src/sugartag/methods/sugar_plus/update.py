@@ -1,218 +1,179 @@
-"""More images, owners, tags and decisions for a fitted sugar-plus, without fitting it anew.
+"""More images, owners, tags and decisions for a fitted model, without fitting it anew.
 
-Sums can be added, so images are added to those of the model; an image that it has already is first
-taken out, with its tags as they were. Its given tags are judged by the model as it is. What
-evidence means, how images are described and what was chosen stays as it was learned.
+The sufficient statistics are sums: new images are added to them, and an image whose tags have
+changed is first taken out with its old tags. Then both ridges are solved again. Feature blocks,
+image weights of earlier images and the calibration stay as they were.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
-from sugartag.collection.model import Collection
+from sugartag.collection.decisions import as_decided, latest
+from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
 from sugartag.errors import CollectionError
-from sugartag.linalg.sparse_rows import row_number_of_entries, same_places, values_at
-from sugartag.methods.sugar_plus.decisions import as_decided, latest
-from sugartag.methods.sugar_plus.evidence import Evidence
-from sugartag.methods.sugar_plus.fitted import FittedSugarPlus
-from sugartag.methods.sugar_plus.growth import grown, widened
-from sugartag.methods.sugar_plus.habits import Habits
-from sugartag.methods.sugar_plus.images import (
-    Images,
-    as_ones,
-    chosen_images,
-    positions_of,
-    rows_at,
+from sugartag.methods.sugar_plus.blocks import Blocks
+from sugartag.methods.sugar_plus.neighbours import Neighbours, ReferenceImages, leading
+from sugartag.methods.sugar_plus.statistics import (
+    Accumulator,
+    Statistics,
+    series_weights,
+    statistics_of,
 )
-from sugartag.methods.sugar_plus.in_short import InShort, describe_images
-from sugartag.methods.sugar_plus.learning import GivenTags, judge_given_tags, tags_as_given
-from sugartag.methods.sugar_plus.look_alikes import LookAlikes
-from sugartag.methods.sugar_plus.manners import Manners
-from sugartag.methods.sugar_plus.method import SugarPlus
-from sugartag.methods.sugar_plus.remembered import remembering
-from sugartag.methods.sugar_plus.sums import Sums, add_up
+from sugartag.methods.sugar_plus.views import Views
 
 SAME_LOOKS = 1e-3
-"""An image that the model has must lie where it lay, to this part of the look-alikes' width."""
-
-
-def updated(
-    fitted: FittedSugarPlus,
-    method: SugarPlus,
-    collection: Collection,
-    decided: SparseRows,
-    *,
-    engine: Engine,
-) -> FittedSugarPlus:
-    """Return the model with the images of a collection and with what was decided about them.
-
-    The collection is seen from a catalogue that starts with the model's names and has all names of
-    the collection as well; ``decided``, images of that catalogue x its tags, is about images of
-    the collection. Images that the model has, and that have the same tags, change nothing.
-    """
-    n_images, n_tags = decided.shape
-    position = np.concatenate([positions_of(shard) for shard in collection.shards])
-    given = tags_as_given(collection)
-    before = rows_at(as_ones(widened(fitted.trusted, n_images, n_tags)), position)
-    known = widened(fitted.decided, n_images, n_tags)
-    decided = latest(known, decided)
-    news = np.flatnonzero(
-        (position >= fitted.ridge.n_images)
-        | _differ(given, before)
-        | _differ(rows_at(decided, position), rows_at(known, position))
-    )
-    earlier_uses = np.pad(fitted.ridge.sums.given, (0, n_tags - fitted.evidence.n_tags))
-    uses = earlier_uses + _uses(given[news]) - _uses(before[news])
-    base = grown(fitted, uses, n_images, collection.n_owners, method.max_predictors)
-    if not len(news):
-        return base
-    images = Images(chosen_images(collection, news), decided)
-    rest = Rest.of(base, images, engine=engine)
-    found = rest.joined_by(images, base, method, engine=engine)
-    if (uses[earlier_uses == 0] > 0).any():
-        # Of tags that nobody had used the model knew nothing: now it does.
-        found = rest.joined_by(images, found, method, engine=engine)
-    return found
+"""An image that the model knows must look as it did, to this part of the neighbours' width."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
-    """What is left of a model without the images that are to be added."""
+class FittedState:
+    """What an update changes."""
 
-    base: FittedSugarPlus
-    sums: Sums
-    habits: Habits
-
-    @classmethod
-    def of(cls, base: FittedSugarPlus, images: Images, *, engine: Engine) -> "Rest":
-        """Take out those of the images that the model has."""
-        sums, habits = base.ridge.sums, base.manners.habits
-        earlier = images.among(base)
-        if earlier is None:
-            return cls(base, sums, habits)
-        check_unchanged(earlier, base, engine=engine)
-        believed = rows_at(base.believed, earlier.position)
-        sums += -add_up(earlier.collection, base.evidence, believed, engine=engine)
-        chance, _ = given_chances(earlier, base, engine=engine)
-        habits = habits.with_images(chance, earlier.collection.owner, sign=-1)
-        return cls(base, sums, habits)
-
-    def joined_by(
-        self, images: Images, judge: FittedSugarPlus, method: SugarPlus, *, engine: Engine
-    ) -> FittedSugarPlus:
-        """Add images, their given tags trusted as far as a model believes them."""
-        base, owner = self.base, images.collection.owner
-        chance, content = given_chances(images, judge, engine=engine)
-        habits = self.habits.with_images(chance, owner)
-        stamp = habits.stamps_on(chance, owner)
-        honest = 1.0 - stamp / (stamp + chance.data)
-        tags = GivenTags(images.given, content, stamp, honest).trusted(base.manners.alone)
-        believed = as_decided(tags, images.decided_here)
-        sums = self.sums + add_up(images.collection, base.evidence, believed, engine=engine)
-        manners = base.manners
-        return replace(
-            base,
-            ridge=method.solved(sums, base.evidence, base.choice, threads=engine.threads),
-            trusted=_with_rows(base.trusted, images.position, tags, images.decided.shape[0]),
-            look_alikes=_remembering_more(base, images, sums, method.history, engine=engine),
-            manners=Manners(manners.plain, habits, manners.alone),
-            decided=images.decided,
-        )
+    views: Views
+    labels: SparseRows
+    """Images x tags as they were fitted, decisions included."""
+    decided: SparseRows
 
 
-def given_chances(
-    images: Images, judge: FittedSugarPlus, *, engine: Engine
-) -> tuple[SparseRows, FloatArray]:
-    """Return the chance of each given tag to be given without a habit; and what content says.
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """Images to be added, or added again with other tags."""
 
-    A tag that is right is given as people give those that are, one that is wrong by slip only.
+    rows: Rows
+    """With the tags they have now, after people's decisions."""
+    before: SparseRows
+    """The tags they were fitted with; none for new images."""
+    known: BoolArray
+    """Whether the model has the image."""
+
+
+def updated_state(
+    state: FittedState, method: Any, collection: Collection, decided: SparseRows, *, engine: Engine
+) -> FittedState:
+    """Return the state with the images of a collection and decisions about them.
+
+    ``decided`` is images x tags of the catalogue that the collection is seen from, which starts
+    with the names of the model. Images that did not change do nothing.
     """
-    corrected, given, plain = images.corrected, images.given, judge.manners.plain
-    said = engine.map(judge_given_tags, corrected.blocks(), corrected, judge.ridge, judge.believed)
-    row, tag = row_number_of_entries(given), given.indices
-    judged = same_places(np.concatenate(list(said)), tags_as_given(corrected))
-    content = values_at(judged, row, tag).astype(np.float32)
-    slips = plain.slips.rate[tag]
-    chance = plain.chance(content, slips)
-    decided = values_at(images.decided_here, row, tag)
-    chance = np.where(decided > 0, plain.recall, np.where(decided < 0, slips, chance))
-    return same_places(chance.astype(np.float32), given), content
+    n_images, n_tags = decided.shape
+    labels = _widened(state.labels, n_images, n_tags)
+    decided = latest(_widened(state.decided, n_images, n_tags), decided)
+    views = widened_views(state.views, n_images, n_tags, collection.n_owners)
+    for block in collection.blocks():
+        rows = collection.rows(block)
+        require_unchanged_looks(rows, state.views)
+        changed = _changed(rows, labels, decided, len(state.views.image_weight))
+        if not len(changed.rows):
+            continue
+        views = _with_images(views, changed, history=method.history)
+        labels = _with_rows(labels, changed.rows.position, changed.rows.tags)
+    views = views.with_statistics(views.statistics, views.names)
+    return FittedState(views, labels, decided)
 
 
-def check_unchanged(images: Images, fitted: FittedSugarPlus, *, engine: Engine) -> None:
-    """Raise if images are not those that the model has under their ids, as far as it remembers."""
-    collection, evidence = images.collection, fitted.evidence
-    if len(evidence.words) and collection.texts_of("titles") is None:
+def widened_views(views: Views, n_images: int, n_tags: int, n_owners: int) -> Views:
+    """Return the views with room for images, tags and owners that are new."""
+    tags = replace(views.blocks.tags, n_tags=n_tags)
+    names = _widened(views.names, n_tags, n_tags)
+    more = np.arange(views.n_tags, n_tags)
+    alone = sparse.csr_array((np.ones(len(more), np.float32), (more, more)), shape=names.shape)
+    near = views.neighbours
+    start = np.pad(near.start, (0, max(n_owners - near.n_owners, 0)), mode="edge")
+    reference = replace(near.reference, tags=_widened(near.reference.tags, None, n_tags))
+    gram = views.statistics.gram.copy()
+    return replace(
+        views,
+        blocks=replace(views.blocks, tags=tags),
+        statistics=replace(views.statistics.widened(n_tags), gram=gram),
+        names=sparse.csr_array(names + alone),
+        neighbours=replace(near, start=start, reference=reference),
+        image_weight=np.pad(views.image_weight, (0, n_images - len(views.image_weight))),
+    )
+
+
+def _changed(rows: Rows, labels: SparseRows, decided: SparseRows, n_known: int) -> Changed:
+    """Return the images of a block that are new or have other tags than they were fitted with."""
+    tags = as_decided(rows.tags, sparse.csr_array(decided[rows.position])).astype(np.float32)
+    tags.sort_indices()
+    before = sparse.csr_array(labels[rows.position])
+    known = rows.position < n_known
+    apart = sparse.csr_array(abs(tags - before))
+    differs = np.asarray(apart.sum(axis=1)).ravel() > 0
+    chosen = np.flatnonzero(~known | differs)
+    now = replace(rows, tags=sparse.csr_array(tags)).at(chosen)
+    return Changed(now, sparse.csr_array(before[chosen]), known[chosen])
+
+
+def _with_images(views: Views, changed: Changed, *, history: int) -> Views:
+    """Return the views with other sums, weights and reference images; nothing is solved yet."""
+    rows, weight = changed.rows, views.image_weight.copy()
+    new = np.flatnonzero(~changed.known)
+    weight[rows.position[new]] = series_weights(rows.tags[new], rows.owner[new])
+    statistics = views.statistics
+    old = np.flatnonzero(changed.known)
+    if len(old):
+        earlier = replace(rows.at(old), tags=sparse.csr_array(changed.before[old]))
+        statistics = _added(statistics, earlier, views.blocks, weight, sign=-1.0)
+    statistics = _added(statistics, rows, views.blocks, weight, sign=1.0)
+    near = with_images(views.neighbours, rows, views, history=history)
+    return replace(views, statistics=statistics, image_weight=weight, neighbours=near)
+
+
+def _added(
+    statistics: Statistics, rows: Rows, blocks: Blocks, weight: FloatArray, *, sign: float
+) -> Statistics:
+    total = Accumulator(statistics, sign)
+    total.take(statistics_of(rows, blocks, weight[rows.position]))
+    return total.total
+
+
+def with_images(near: Neighbours, rows: Rows, views: Views, *, history: int) -> Neighbours:
+    """Return the reference set with some images added, or replaced if it has them."""
+    if not len(near.reference.codes) or not views.blocks.visual.width:
+        return near
+    codes = leading(views.blocks.visual).transform(rows)
+    added = ReferenceImages(rows.position, rows.owner, codes, rows.tags)
+    kept = np.flatnonzero(~np.isin(near.reference.image, rows.position))
+    both = near.reference.at(kept).joined(added)
+    return Neighbours.of(both, n_owners=near.n_owners, history=history, width=near.width)
+
+
+def require_unchanged_looks(rows: Rows, views: Views) -> None:
+    """Raise if an image that the model remembers now has other features or another owner."""
+    reference = views.neighbours.reference
+    mine = np.flatnonzero(np.isin(rows.position, reference.image))
+    if not len(mine) or not len(reference):
+        return
+    order = np.argsort(reference.image)
+    theirs = order[np.searchsorted(reference.image[order], rows.position[mine])]
+    codes = leading(views.blocks.visual).transform(rows.at(mine))
+    apart = np.abs(codes - reference.codes[theirs]).max(axis=1, initial=0.0)
+    other_looks = apart > SAME_LOOKS * views.neighbours.width
+    other_owner = rows.owner[mine] != reference.owner[theirs]
+    if (other_looks | other_owner).any():
+        what = "other features" if other_looks.any() else "another owner"
         raise CollectionError(
-            "the model has titles of images that come without; import them with their titles"
+            f"an image that the model knows now has {what}; give a changed image a new "
+            "id, or fit again"
         )
-    now = described(images, evidence, fitted.look_alikes, engine=engine)
-    then = fitted.look_alikes.in_short()
-    mine = np.flatnonzero(np.isin(now.image, then.image))
-    order = np.argsort(then.image)
-    theirs = order[np.searchsorted(then.image[order], now.image[mine])]
-    n = len(evidence.predictor)
-    apart = np.abs(now.codes[mine] - then.codes[theirs]).max(axis=1, initial=0.0)
-    faults = {
-        "owner": now.owner[mine] != then.owner[theirs],
-        "features": apart > SAME_LOOKS * fitted.look_alikes.width,
-        "title": _differ(now.tokens[mine][:, n:], then.tokens[theirs][:, n:]),
-    }
-    ids = collection.ids
-    for what, other in faults.items():
-        if other.any():
-            raise CollectionError(
-                f"image {ids[int(mine[np.flatnonzero(other)[0]])]!r} has another {what} than the "
-                "model knows; give a changed image a new id, or fit again"
-            )
 
 
-def described(
-    images: Images, evidence: Evidence, look_alikes: LookAlikes, *, engine: Engine
-) -> InShort:
-    """Return images in short, with the tags they have after what was decided."""
-    corrected = images.corrected
-    every = np.arange(corrected.n_images)
-    shared = corrected, evidence, look_alikes.directions, every
-    return InShort.joined(list(engine.map(describe_images, corrected.blocks(), *shared)))
+def _widened(matrix: SparseRows, n_rows: int | None, n_columns: int) -> SparseRows:
+    """Return a matrix with empty rows and columns added."""
+    more = 0 if n_rows is None else n_rows - matrix.shape[0]
+    indptr = np.pad(matrix.indptr, (0, more), mode="edge")
+    shape = (matrix.shape[0] + more, n_columns)
+    return sparse.csr_array((matrix.data, matrix.indices, indptr), shape=shape)
 
 
-def _remembering_more(
-    base: FittedSugarPlus, images: Images, sums: Sums, most: int, *, engine: Engine
-) -> LookAlikes:
-    """Replace images that are remembered; add new ones of owners of whom few are."""
-    look_alikes = base.look_alikes
-    then = look_alikes.in_short()
-    now = described(images, base.evidence, look_alikes, engine=engine)
-    again = np.isin(now.image, then.image)
-    new = np.flatnonzero((now.image >= base.ridge.n_images) & (now.owner < len(sums.owners)))
-    order = new[np.argsort(now.owner[new], kind="stable")]
-    owner = now.owner[order]
-    count = np.bincount(then.owner, minlength=len(sums.owners))
-    rank = np.arange(len(owner)) - np.searchsorted(owner, owner) + count[owner]
-    taken = np.concatenate([np.flatnonzero(again), order[rank < most]])
-    kept = np.flatnonzero(~np.isin(then.image, now.image))
-    both = InShort.joined([then.at(kept), now.at(taken)])
-    return remembering(both, base.evidence, sums, look_alikes.directions, look_alikes.width)
-
-
-def _differ(some: SparseRows, others: SparseRows) -> BoolArray:
-    """Tell in which rows two matrices differ."""
-    apart = sparse.csr_array(abs(some.astype(np.float32) - others.astype(np.float32)))
-    found: BoolArray = np.asarray(apart.sum(axis=1)).ravel() > 0
-    return found
-
-
-def _uses(tags: SparseRows) -> FloatArray:
-    return np.bincount(tags.indices, minlength=tags.shape[1]).astype(np.float64)
-
-
-def _with_rows(matrix: SparseRows, rows: IntArray, values: SparseRows, n_rows: int) -> SparseRows:
-    """Return the matrix with some rows replaced; all that are new must be among them."""
-    source = np.arange(n_rows)
+def _with_rows(matrix: SparseRows, rows: IntArray, values: SparseRows) -> SparseRows:
+    """Return the matrix with some rows replaced."""
+    source = np.arange(matrix.shape[0])
     source[rows] = matrix.shape[0] + np.arange(len(rows))
     both = sparse.csr_array(sparse.vstack([matrix, values], format="csr"))
-    return rows_at(both, source)
+    return sparse.csr_array(both[source])

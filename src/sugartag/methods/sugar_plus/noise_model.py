@@ -1,0 +1,143 @@
+"""The noise model: which given tags are probably wrong.
+
+A wrong tag is given to an image as if drawn blindly, so the rank of its prediction among all images
+(the null quantile q) is uniform; a right one ranks high where the evidence predicts the tag at all.
+The density of q over given tags is therefore r(q) = pi + (1 - pi) f(q). A right tag that nothing
+explains looks just like a wrong one, so pi is read off the tags that the evidence predicts best: it
+is the density of their low quantiles. Even there a share :data:`UNEXPLAINED` of right tags has low
+quantiles, as in collections without injected noise, and a given tag is wrong with probability
+(pi - UNEXPLAINED) / r(q). A tag that is not predicted has r = 1 everywhere and is not doubted.
+Where too few tags are predicted well, or nearly none of their uses rank low, nothing is doubted at
+all. Weak evidence means silence.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sugartag._typing import BoolArray, FloatArray, IntArray
+
+QUANTILES = 33
+EDGES = np.array([0.0, 0.03, 0.07, 0.15, 0.3, 0.5, 0.75, 0.9, 1.0])
+"""Bins of the null quantile."""
+GROUPS = np.array([0.0, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.985, 1.01])
+"""Groups of tags by the mean quantile of their uses, which is the area under their ROC curve."""
+LEAST_USES = 5
+"""A tag with fewer uses is not judged."""
+PREDICTED_WELL, LOW = 4, 4
+"""pi is read off the groups from this one on, an area of 0.92 or more, and this many low bins."""
+LEAST_EXPECTED = 500.0
+"""Uses that these bins would have if tags were given blindly, for their density to count."""
+MOST_WRONG, LEAST_WRONG = 0.1, 0.05
+"""pi is held below the first; where it is below the second, no tag is called wrong."""
+UNEXPLAINED = 0.03
+"""The density of low quantiles among well predicted tags of real collections as they are given."""
+USUALLY_WRONG = 0.05
+"""The share of wrong tags assumed where the evidence cannot say."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseModel:
+    """The null distribution of each tag's prediction, and the density of given tags on it."""
+
+    quantiles: FloatArray
+    """Tags x points: the prediction's quantiles over all images."""
+    quantile_sum: FloatArray
+    """The null quantiles of each tag's uses, summed."""
+    uses: FloatArray
+    """How many uses that were."""
+    wrong: FloatArray
+    """Groups x bins: the probability that a use is wrong."""
+    wrong_share: float
+    """pi."""
+
+    @classmethod
+    def fit(cls, quantiles: FloatArray, tag: IntArray, predicted: FloatArray) -> "NoiseModel":
+        """Learn from the leave-one-out predictions of given tags."""
+        n_tags = len(quantiles)
+        q = null_quantile(quantiles, tag, predicted)
+        total = np.bincount(tag, weights=q, minlength=n_tags)
+        uses = np.bincount(tag, minlength=n_tags).astype(np.float64)
+        others = uses[tag] - 1.0
+        judged = others + 1.0 >= LEAST_USES
+        # A use has no say in the group that it is judged in.
+        group = _group((total[tag] - q)[judged] / np.maximum(others[judged], 1.0))
+        count = np.zeros((len(GROUPS) - 1, len(EDGES) - 1))
+        np.add.at(count, (group, _bin(q[judged])), 1.0)
+        share, wrong = wrong_probabilities(count)
+        return cls(
+            quantiles.astype(np.float32),
+            total.astype(np.float32),
+            uses.astype(np.float32),
+            wrong.astype(np.float32),
+            share,
+        )
+
+    def probability_wrong(self, tag: IntArray, predicted: FloatArray) -> FloatArray:
+        """Return the probability that each given tag is wrong."""
+        q = null_quantile(self.quantiles, tag, predicted)
+        found: FloatArray = self.wrong[self._groups(tag), _bin(q)]
+        return np.where(self.uses[tag] >= LEAST_USES, found, USUALLY_WRONG)
+
+    def judges(self, tag: IntArray) -> BoolArray:
+        """Tell whether a use of each tag could be called wrong."""
+        can = self.wrong.max(axis=1)[self._groups(tag)] > USUALLY_WRONG
+        found: BoolArray = can & (self.uses[tag] >= LEAST_USES)
+        return found
+
+    def widened(self, n_tags: int) -> "NoiseModel":
+        """Return the model beside tags of which nothing is known."""
+        more = n_tags - len(self.uses)
+        return replace(
+            self,
+            quantiles=np.pad(self.quantiles, ((0, more), (0, 0))),
+            quantile_sum=np.pad(self.quantile_sum, (0, more)),
+            uses=np.pad(self.uses, (0, more)),
+        )
+
+    def _groups(self, tag: IntArray) -> IntArray:
+        return _group(self.quantile_sum[tag] / np.maximum(self.uses[tag], 1.0))
+
+
+def wrong_probabilities(count: FloatArray) -> tuple[float, FloatArray]:
+    """Return pi, and the probability of being wrong by group and bin, from the uses in them."""
+    expected = count.sum(axis=1, keepdims=True) * np.diff(EDGES)
+    low = (slice(PREDICTED_WELL, None), slice(0, LOW))
+    if expected[low].sum() < LEAST_EXPECTED:
+        return USUALLY_WRONG, np.full(count.shape, USUALLY_WRONG)
+    share = float(min(count[low].sum() / expected[low].sum(), MOST_WRONG))
+    if share < LEAST_WRONG:
+        return share, np.full(count.shape, USUALLY_WRONG)
+    # The upper end of what the density may be: small counts call nothing wrong.
+    upper = (count + 1.0 + np.sqrt(count + 1.0)) / np.maximum(expected, 1e-9)
+    found = np.where(expected > 0, (share - UNEXPLAINED) / np.maximum(upper, share), USUALLY_WRONG)
+    # The higher the prediction ranks, the less probably it is wrong.
+    return share, np.minimum.accumulate(found, axis=1)
+
+
+def null_quantile(quantiles: FloatArray, tag: IntArray, predicted: FloatArray) -> FloatArray:
+    """Return the share of images whose prediction of the tag is lower, ties counted half."""
+    found = np.empty(len(tag))
+    for part in range(0, len(tag), 100_000):
+        use = slice(part, part + 100_000)
+        points, value = quantiles[tag[use]], predicted[use, None]
+        below = (points < value).sum(axis=1)
+        equal = (points == value).sum(axis=1)
+        rows = np.arange(len(points))
+        low, high = np.clip(below - 1, 0, None), np.clip(below, None, QUANTILES - 1)
+        gap = points[rows, high] - points[rows, low]
+        step = (value[:, 0] - points[rows, low]) / np.where(gap > 0, gap, 1.0)
+        between = np.clip(below - 1 + np.clip(step, 0.0, 1.0), 0.0, QUANTILES - 1)
+        at_tie = below + equal / 2.0 - 0.5
+        found[use] = np.where(equal > 0, at_tie, between) / (QUANTILES - 1)
+    return np.clip(found, 0.0, 1.0)
+
+
+def _group(area: FloatArray) -> IntArray:
+    found: IntArray = np.clip(np.searchsorted(GROUPS, area, side="right") - 1, 0, len(GROUPS) - 2)
+    return found
+
+
+def _bin(q: FloatArray) -> IntArray:
+    found: IntArray = np.clip(np.searchsorted(EDGES, q, side="right") - 1, 0, len(EDGES) - 2)
+    return found

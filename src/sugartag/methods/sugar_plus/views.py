@@ -1,0 +1,175 @@
+"""The views of an image and their mean: what everything but the tag itself predicts.
+
+    excess = share (V_loo - r) G + (1 - share) (J_loo - r) + weight N
+
+V_loo and J_loo are the leave-one-out predictions of the visual and the joint ridge, r the base
+rates, G the name similarity, N the votes of same-owner neighbours. For tags that an image does not
+have, leaving it out only rescales its rows, so both views are one matrix product; the few tags that
+it has are corrected one by one.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from sugartag._typing import FloatArray, SparseRows
+from sugartag.collection.model import Rows
+from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
+from sugartag.methods.sugar_plus._kernels import add_products
+from sugartag.methods.sugar_plus.blocks import Blocks, Predictors
+from sugartag.methods.sugar_plus.neighbours import Neighbours
+from sugartag.methods.sugar_plus.ridge import JointLeverage, JointRidge, VisualRidge
+from sugartag.methods.sugar_plus.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class ViewWeights:
+    """How the views are combined."""
+
+    visual_share: float
+    visual_penalty: float
+    name_similarity: float
+    neighbour: float
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Some images, and how far each decides its own prediction; nothing for images not fitted."""
+
+    rows: Rows
+    predictors: Predictors
+    visual: FloatArray
+    """The leverage of each image in the visual view."""
+    joint: JointLeverage
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """Both ridges, the name similarity and the neighbours."""
+
+    blocks: Blocks
+    statistics: Statistics
+    visual: VisualRidge
+    joint: JointRidge
+    names: SparseRows
+    """G, tags x tags."""
+    neighbours: Neighbours
+    image_weight: FloatArray
+    """The weight of each image fitted."""
+    weights: ViewWeights
+
+    @property
+    def n_tags(self) -> int:
+        """How many tags are predicted."""
+        return self.blocks.tags.n_tags
+
+    @property
+    def base_rate(self) -> FloatArray:
+        """The weighted share of images with each tag, float32."""
+        return self.statistics.base_rate.astype(np.float32)
+
+    def excess(self, rows: Rows, *, exclude_same_owner: bool = False) -> FloatArray:
+        """Return images x tags: how far the prediction lies above the base rate."""
+        left = self.leaving_out(rows)
+        found = self._unless_given(left)
+        self._correct_given(left, found)
+        if self.weights.neighbour and not exclude_same_owner:
+            votes = self.neighbours.votes(rows, self.blocks.visual)
+            _add(found, votes, self.weights.neighbour)
+        return found
+
+    def visual_excess(self, left: LeftOut) -> FloatArray:
+        """Return the visual view alone, without name similarity."""
+        found: FloatArray = left.predictors.dense @ self.visual.weights
+        found /= (1.0 - left.visual)[:, None]
+        own = (left.visual / (1.0 - left.visual))[row_number_of_entries(left.rows.tags)]
+        _add(found, same_places(own.astype(np.float32), left.rows.tags), -1.0)
+        found -= self.base_rate
+        return found
+
+    def leaving_out(self, rows: Rows) -> LeftOut:
+        """Return the predictors of some images, and their leverage if they were fitted."""
+        predictors = self.blocks.transform(rows)
+        weight = self._weight_of(rows)
+        return LeftOut(
+            rows,
+            predictors,
+            self.visual.leverage(predictors, weight),
+            self.joint.leverage(predictors, weight),
+        )
+
+    def joint_share(self, left: LeftOut) -> FloatArray:
+        """Return what the joint view's prediction of each image counts, its leverage included."""
+        found: FloatArray = (1.0 - self.weights.visual_share) / (1.0 - left.joint.whole)
+        return found.astype(np.float32)
+
+    def _unless_given(self, left: LeftOut) -> FloatArray:
+        """Return the excess as it is for tags that the image does not have."""
+        dense = left.predictors.dense
+        visual = (self.weights.visual_share / (1.0 - left.visual)).astype(np.float32)
+        joint = self.joint_share(left)
+        ones = np.ones((len(dense), 1), dtype=np.float32)
+        stacked = np.hstack([dense * visual[:, None], dense * joint[:, None], ones])
+        found: FloatArray = stacked @ self._stacked_weights
+        tags = left.predictors.tags
+        if tags.nnz:
+            scaled = same_places(tags.data * joint[row_number_of_entries(tags)], tags)
+            add_products(scaled, self.joint.weights[: tags.shape[1]], found)
+        return found
+
+    @cached_property
+    def _stacked_weights(self) -> FloatArray:
+        """The weights of both views for the dense predictors, and what is subtracted."""
+        share, rate = self.weights.visual_share, self.base_rate
+        n_tags = self.blocks.tags.width
+        below = -(share * (self.names.T @ rate) + (1.0 - share) * rate)
+        visual = (self.names.T @ self.visual.weights.T).T
+        parts = [visual, self.joint.weights[n_tags:], below[None]]
+        return np.ascontiguousarray(np.vstack(parts), dtype=np.float32)
+
+    def _correct_given(self, left: LeftOut, found: FloatArray) -> None:
+        """Change the excess to that of leaving the image out, where its own tags have a part."""
+        tags = left.rows.tags
+        row, tag = row_number_of_entries(tags), tags.indices
+        share = self.weights.visual_share
+        own = share * left.visual / (1.0 - left.visual)
+        spilled = same_places(own[row].astype(np.float32), tags) @ self.names
+        _add(found, sparse.csr_array(spilled), -1.0)
+        if share == 1.0:
+            return
+        predicted = self.joint.at_cells(left.predictors, row, tag)
+        leverage = left.joint.whole[row]
+        leverage[self._predictor_entries(tags)] = left.joint.at_given
+        fitted = left.joint.whole[row] > 0
+        left_out = np.where(fitted, 1.0 - (1.0 - predicted) / (1.0 - leverage), predicted)
+        now = predicted / (1.0 - left.joint.whole[row])
+        found[row, tag] += ((1.0 - share) * (left_out - now)).astype(np.float32)
+
+    def _predictor_entries(self, tags: SparseRows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Tell which of the given tags are predictors; their leverage is known one by one."""
+        is_predictor = np.zeros(self.n_tags, dtype=np.bool_)
+        is_predictor[self.blocks.tags.predictor] = True
+        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = is_predictor[tags.indices]
+        return found
+
+    def _weight_of(self, rows: Rows) -> FloatArray:
+        """Return the weight of each image in the fit; 0 for images that were not in it."""
+        n_images = len(self.image_weight)
+        known = rows.position < n_images
+        place = np.where(known, rows.position, 0)
+        found = np.where(known, self.image_weight[place] if n_images else 0.0, 0.0)
+        return found.astype(np.float32)
+
+    def with_statistics(self, statistics: Statistics, names: SparseRows) -> "Views":
+        """Return the views solved anew from other sums."""
+        visual = VisualRidge.solve(statistics, self.blocks, self.weights.visual_penalty)
+        joint = JointRidge.solve(statistics, self.blocks)
+        return replace(self, statistics=statistics, visual=visual, joint=joint, names=names)
+
+
+def _add(total: FloatArray, some: SparseRows, factor: float) -> None:
+    """Add a sparse matrix to a dense one, in place."""
+    row = row_number_of_entries(some)
+    np.add.at(total, (row, some.indices), np.float32(factor) * some.data)

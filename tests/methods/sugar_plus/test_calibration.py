@@ -1,0 +1,216 @@
+"""What predictions mean: the recall, the posterior, the thresholds and what is said of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from methods.sugar_plus.literal import ENGINE, SMALL, given, views_of
+from sugartag.assignment.calibration import MonotoneMap
+from sugartag.assignment.thresholds import NEVER_ADDED, NEVER_DOUBTED
+from sugartag.engine import LocalEngine
+from sugartag.methods.sugar_plus import calibration as module
+from sugartag.methods.sugar_plus.calibration import (
+    ADD_FROM,
+    DOUBT_BELOW,
+    LEAST_RECALL,
+    MOST_RECALL,
+    SURE,
+    SUREST_RIGHT,
+    Calibrator,
+    Worth,
+    calibrate,
+    explained,
+    fit_calibrator,
+    given_rates,
+    recall_of,
+)
+from sugartag.methods.sugar_plus.ensemble import Spread
+from sugartag.methods.sugar_plus.noise_model import QUANTILES, NoiseModel
+
+NOTHING = np.zeros(0, dtype=int)
+
+
+def calibrator_of(curve, recall, noise=None, worth=Worth(0.12, 0.3)):  # noqa: B008
+    quantiles = np.zeros((5, QUANTILES), dtype=np.float32)
+    return Calibrator(curve, recall, noise or NoiseModel.fit(quantiles, NOTHING, NOTHING), worth)
+
+
+def surely_predicted(rng, recall, right=1.0):
+    """Return predictions of which the highest are right so often, and where tags were given."""
+    truth = rng.random((2_000, 20)) < 0.1
+    predicted = np.where(truth, 0.9, 0.1) + 0.05 * rng.standard_normal(truth.shape)
+    truth &= rng.random(truth.shape) < right
+    row, tag = np.nonzero(truth & (rng.random(truth.shape) < recall))
+    return predicted.astype(np.float32), row, tag
+
+
+@pytest.mark.parametrize("recall", [0.4, 0.6, 0.8])
+def test_the_recall_is_read_off_the_surest_predictions(rng, recall):
+    predicted, row, tag = surely_predicted(rng, recall, right=SUREST_RIGHT)
+
+    assert recall_of(predicted, predicted[row, tag]) == pytest.approx(recall, abs=0.1)
+
+
+def test_the_recall_stays_in_its_range(rng):
+    few, row, tag = surely_predicted(rng, 0.15)
+    assert recall_of(few, few[row, tag]) == LEAST_RECALL
+    every, row, tag = surely_predicted(rng, 1.0)
+    assert recall_of(every, every[row, tag]) == MOST_RECALL
+    assert recall_of(every[:3], every[:3, 0]) == MOST_RECALL
+
+
+def test_the_curve_is_how_often_a_tag_with_this_prediction_is_given(rng):
+    predicted = rng.random((3_000, 20)).astype(np.float32)
+    row, tag = np.nonzero(rng.random(predicted.shape) < predicted**2)
+
+    curve, _ = given_rates(predicted, predicted[row, tag])
+
+    places = np.linspace(0.1, 0.9, 9)
+    np.testing.assert_allclose(curve(places), places**2, atol=0.03)
+    assert (np.diff(curve.values) >= 0).all()
+
+
+def test_where_nothing_is_given_nothing_is_expected():
+    curve, recall = given_rates(np.ones((3, 2), np.float32), np.zeros(0, np.float32))
+
+    assert curve(np.array([0.5])) == 0.0
+    assert recall == MOST_RECALL
+
+
+def test_a_tag_not_given_is_right_by_the_rule_of_elkan_and_noto():
+    rate, recall = np.array([0.0, 0.1, 0.3, 0.55, 0.6, 0.9]), 0.6
+    found = calibrator_of(MonotoneMap(rate, rate), recall).posterior(
+        np.zeros(6, dtype=int), rate, np.zeros(6, dtype=bool), np.zeros(6)
+    )
+
+    right = np.minimum(rate / recall, 1.0)
+    expected = (1.0 - recall) * right / (1.0 - recall * right)
+    np.testing.assert_allclose(found, np.clip(expected, 1.0 - SURE, SURE), atol=1e-6)
+
+
+def test_a_given_tag_is_as_probable_as_the_noise_model_says(rng):
+    predicted, row, tag = surely_predicted(rng, 0.6)
+    found = fit_calibrator(predicted, row, tag, Worth(0.1, 0.2))
+
+    chance = found.posterior(
+        tag, predicted[row, tag], np.ones(len(tag), dtype=bool), np.zeros(len(tag))
+    )
+
+    wrong = found.noise.probability_wrong(tag, predicted[row, tag])
+    np.testing.assert_allclose(chance, np.clip(1.0 - wrong, 1.0 - SURE, SURE), atol=1e-6)
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_what_a_person_decided_stands(is_given):
+    curve = MonotoneMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    found = calibrator_of(curve, 0.5).posterior(
+        np.zeros(3, dtype=int),
+        np.array([0.3, 0.3, 0.3]),
+        np.full(3, is_given),
+        np.array([1, -1, 0]),
+    )
+
+    assert found[:2] == pytest.approx([SURE, 1.0 - SURE])
+    assert 0.1 < found[2] < 0.99
+
+
+def test_of_rare_tags_nothing_is_said():
+    curve = MonotoneMap(np.zeros(1), np.zeros(1))
+
+    found = calibrator_of(curve, 0.5).thresholds(np.array([0.0, 4.0, 5.0, 100.0]))
+
+    assert found.add.tolist() == [NEVER_ADDED, NEVER_ADDED, ADD_FROM, ADD_FROM]
+    assert found.doubt.tolist() == [NEVER_DOUBTED, NEVER_DOUBTED, DOUBT_BELOW, DOUBT_BELOW]
+
+
+def test_what_is_explained_is_the_share_of_the_variance(views, rows):
+    excess, y, rate = views.excess(rows).astype(float), given(rows), views.base_rate
+    residual, variance = np.square(y - rate - excess).sum(), np.square(y - rate).sum()
+
+    found = explained(Spread.of(views.excess(rows), rows.tags), rate)
+
+    assert found == pytest.approx(1.0 - residual / variance, abs=1e-5)
+    assert explained(Spread.of(-views.excess(rows), rows.tags), rate) == 0.0
+
+
+def test_a_fit_learns_from_the_predictions_that_leave_each_image_out(small, views, rows):
+    options = {"power": SMALL.spread_power, "own_weight": SMALL.own_weight}
+    scale, found = calibrate(views, small, **options, engine=ENGINE)
+
+    predicted = views.excess(rows) + views.base_rate
+    row, tag = np.nonzero(given(rows))
+    expected = fit_calibrator(predicted, row, tag, found.worth)
+    assert found.recall == expected.recall
+    np.testing.assert_allclose(found.noise.quantiles, expected.noise.quantiles, atol=1e-6)
+    np.testing.assert_allclose(found.given_rate.values, expected.given_rate.values, atol=1e-6)
+    deviation = np.sqrt(views.excess(rows).var(axis=0) + 1e-6)
+    usual = np.median(deviation[given(rows).sum(axis=0) > 5])
+    np.testing.assert_allclose(scale.factor, (usual / deviation) ** 0.5, rtol=1e-3)
+
+
+def test_calibration_does_not_depend_on_its_blocks(small, views, monkeypatch):
+    options = {"power": 0.5, "own_weight": 2.0, "engine": ENGINE}
+    scale, one = calibrate(views, small, **options)
+    monkeypatch.setattr(module, "ROWS_PER_BLOCK", 9)
+    again, other = calibrate(views, small, **options)
+
+    np.testing.assert_allclose(again.own, scale.own, rtol=1e-4)
+    np.testing.assert_allclose(other.noise.quantile_sum, one.noise.quantile_sum, rtol=1e-3)
+    assert other.worth.everything == pytest.approx(one.worth.everything, abs=1e-5)
+
+
+def test_looks_are_worth_what_the_visual_view_alone_explains(small, rows, views):
+    _, found = calibrate(views, small, power=0.5, own_weight=2.0, engine=ENGINE)
+    alone = views_of(
+        small, replace(SMALL, visual_share=1.0, name_similarity=0.0, neighbour_weight=0.0)
+    )
+
+    spread = Spread.of(alone.excess(rows), rows.tags)
+    assert found.worth.looks == pytest.approx(explained(spread, alone.base_rate), abs=1e-4)
+
+
+def test_a_sample_is_spread_over_the_whole_collection(small, views, monkeypatch):
+    monkeypatch.setattr(module, "ROWS_PER_BLOCK", 10)
+    monkeypatch.setattr(module, "IMAGES", 30)
+    looked_at = []
+
+    class Watching(LocalEngine):
+        def map(self, function, blocks, *others):
+            looked_at.extend(blocks)
+            return super().map(function, blocks, *others)
+
+    calibrate(views, small, power=0.5, own_weight=2.0, engine=Watching())
+
+    assert [block.start for block in looked_at] == [0, 30, 70]
+
+
+def test_where_nothing_can_be_doubted_it_says_so_and_else_how_much_looks_wrong():
+    quiet = calibrator_of(MonotoneMap(np.zeros(1), np.zeros(1)), 0.5)
+    most = 1.0 - DOUBT_BELOW
+    said = []
+    for wrong in (most - 0.01, most + 0.01):
+        noise = replace(
+            quiet.noise, wrong=np.full_like(quiet.noise.wrong, wrong), uses=np.full(5, 100.0)
+        )
+        loud = replace(quiet, noise=noise)
+        chance = loud.posterior(
+            np.zeros(1, dtype=int), np.zeros(1), np.ones(1, dtype=bool), np.zeros(1)
+        )
+        is_doubted = bool(chance[0] < loud.thresholds(noise.uses).doubt[0])
+        line = loud.summary(has_features=True)
+        assert ("no doubts will be made" in line) is not is_doubted
+        assert ("of the given tags look wrong" in line) is is_doubted
+        said.append(is_doubted)
+
+    assert said == [False, True]
+    assert "no doubts will be made" in quiet.summary(has_features=True)
+
+
+def test_the_summary_says_what_looks_and_everything_together_explain():
+    found = calibrator_of(MonotoneMap(np.zeros(1), np.zeros(1)), 0.5)
+
+    line = found.summary(has_features=True)
+
+    assert line.startswith("looks explain 12% of the tags, everything together 30%")
+    assert found.summary(has_features=False).startswith("no looks, everything together 30%")
