@@ -24,13 +24,11 @@ UNIT = np.tile(np.linspace(0.0, 1.0, QUANTILES), (N_TAGS, 1)).astype(np.float32)
 """Under these quantiles the prediction is the null quantile itself."""
 
 
-def planted(rng, share, n_tags=N_TAGS, uses=USES, area=None):
+def planted(rng, share, n_tags=N_TAGS, uses=USES, right=0.98):
     """Return tags, null quantiles of their uses, and which were given blindly.
 
-    Right uses are drawn for the mean of all to be ``area``, the middle of a group of tags.
+    The quantiles of right uses have the mean ``right``; that of blind ones is a half.
     """
-    area = area or (0.96 if share < 0.06 else 0.935)
-    right = min((area - share / 2.0) / max(1.0 - share, 1e-9), 0.999)
     strength = right / (1.0 - right)
     tag = np.repeat(np.arange(n_tags), uses)
     wrong = rng.random(len(tag)) < share
@@ -78,7 +76,7 @@ def test_where_tags_are_given_blindly_nothing_is_doubted(rng):
     assert not model.judges(np.arange(N_TAGS)).any()
 
 
-@pytest.mark.parametrize("share", [0.085, 0.095])
+@pytest.mark.parametrize("share", [0.12, 0.2])
 @pytest.mark.parametrize("seed", range(4))
 def test_planted_wrong_tags_are_found_among_tags_that_are_predicted_well(seed, share):
     tag, q, wrong = planted(np.random.default_rng(seed), share)
@@ -95,7 +93,7 @@ def test_planted_wrong_tags_are_found_among_tags_that_are_predicted_well(seed, s
 @pytest.mark.parametrize("seed", range(4))
 def test_planted_wrong_tags_are_found_where_tags_are_predicted_unlike_well(seed):
     rng = np.random.default_rng(seed)
-    parts = [planted(rng, 0.095, n_tags=8, area=area) for area in (0.9, 0.925, 0.94)]
+    parts = [planted(rng, 0.15, n_tags=8, right=right) for right in (0.97, 0.98, 0.985)]
     tag = np.concatenate([part[0] + 8 * number for number, part in enumerate(parts)])
     q, wrong = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
 
@@ -103,19 +101,6 @@ def test_planted_wrong_tags_are_found_where_tags_are_predicted_unlike_well(seed)
 
     assert doubted[wrong].mean() > 0.3
     assert wrong[doubted].mean() >= 0.8
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="pi is held below MOST_WRONG, so that (pi - UNEXPLAINED) / r stays below a half where "
-    "the density r of low quantiles is much above it: the more is wrong, the less is doubted",
-)
-def test_planted_wrong_tags_are_found_where_there_are_more_than_the_most_that_pi_may_be(rng):
-    tag, q, wrong = planted(rng, 1.5 * MOST_WRONG)
-
-    doubted = NoiseModel.fit(UNIT, tag, q).probability_wrong(tag, q) > 0.5
-
-    assert doubted[wrong].mean() > 0.5
 
 
 def test_a_share_that_right_tags_might_explain_is_not_doubted(rng):
@@ -128,7 +113,7 @@ def test_a_share_that_right_tags_might_explain_is_not_doubted(rng):
 
 
 def test_at_least_as_many_are_wrong_as_are_said_to_be(rng):
-    tag, q, wrong = planted(rng, 0.09, area=0.93)
+    tag, q, wrong = planted(rng, 0.12)
 
     found = NoiseModel.fit(UNIT, tag, q).probability_wrong(tag, q)
 
@@ -152,7 +137,7 @@ def test_where_nothing_is_wrong_nothing_is_doubted(rng):
 
 
 def test_tags_that_are_not_predicted_are_not_doubted_beside_others_that_are(rng):
-    good, bad = planted(rng, 0.09, n_tags=16), planted(rng, 1.0, n_tags=8)
+    good, bad = planted(rng, 0.12, n_tags=16), planted(rng, 1.0, n_tags=8)
     tag = np.concatenate([good[0], bad[0] + 16])
     q = np.concatenate([good[1], bad[1]])
 
@@ -162,13 +147,8 @@ def test_tags_that_are_not_predicted_are_not_doubted_beside_others_that_are(rng)
     assert model.judges(np.arange(16)).mean() > 0.9
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="judges() asks for more than USUALLY_WRONG, which every use of a tag that is not "
-    "predicted has as soon as pi is a little above it",
-)
 def test_tags_that_are_not_predicted_are_not_judged_beside_others_that_are(rng):
-    good, bad = planted(rng, 0.09, n_tags=16), planted(rng, 1.0, n_tags=8)
+    good, bad = planted(rng, 0.12, n_tags=16), planted(rng, 1.0, n_tags=8)
     tag = np.concatenate([good[0], bad[0] + 16])
 
     model = NoiseModel.fit(UNIT, tag, np.concatenate([good[1], bad[1]]))
@@ -186,7 +166,7 @@ def test_too_few_uses_say_nothing(rng):
 
 
 def test_a_tag_with_few_uses_is_not_judged_among_others_that_are(rng):
-    tag, q, _ = planted(rng, 0.09)
+    tag, q, _ = planted(rng, 0.12)
     kept = (tag > 0) | (np.cumsum(tag == 0) < LEAST_USES)
 
     model = NoiseModel.fit(UNIT, tag[kept], q[kept])
@@ -207,7 +187,7 @@ def test_the_higher_a_prediction_ranks_the_less_probably_it_is_wrong(rng):
     assert found.wrong.max() <= 1.0
 
 
-def counts(density=0.08, uses=60_000.0, group=PREDICTED_WELL):
+def counts(density=0.12, uses=60_000.0, group=PREDICTED_WELL):
     """Return the uses of one group of tags, of this density in the low bins."""
     count = np.zeros((len(GROUPS) - 1, len(EDGES) - 1))
     count[group, :LOW] = density * uses * np.diff(EDGES)[:LOW]
@@ -221,7 +201,7 @@ def test_the_share_of_wrong_tags_is_the_density_of_low_quantiles_of_tags_predict
     share, wrong = wrong_probabilities(count)
 
     expected = count.sum(axis=1, keepdims=True) * np.diff(EDGES)
-    assert share == pytest.approx(0.08)
+    assert share == pytest.approx(0.12)
     upper = (count[PREDICTED_WELL] + 1.0 + np.sqrt(count[PREDICTED_WELL] + 1.0)) / expected[
         PREDICTED_WELL
     ]
@@ -232,7 +212,7 @@ def test_the_share_of_wrong_tags_is_the_density_of_low_quantiles_of_tags_predict
 
 
 def test_the_share_of_wrong_tags_is_held_below_what_is_plausible():
-    assert wrong_probabilities(counts(0.3))[0] == MOST_WRONG
+    assert wrong_probabilities(counts(0.5))[0] == MOST_WRONG
 
 
 @pytest.mark.parametrize(

@@ -18,20 +18,21 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
 QUANTILES = 33
-EDGES = np.array([0.0, 0.03, 0.07, 0.15, 0.3, 0.5, 0.75, 0.9, 1.0])
+EDGES = np.array([0.0, 0.15, 0.3, 0.5, 0.75, 0.9, 1.0])
 """Bins of the null quantile."""
-GROUPS = np.array([0.0, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.985, 1.01])
-"""Groups of tags by the mean quantile of their uses, which is the area under their ROC curve."""
+GROUPS = np.array([0.0, 0.8, 0.9, 0.94, 0.96, 0.975, 0.985, 0.993, 1.01])
+"""Groups of tags by the median quantile of their uses, which a few wrong ones hardly change."""
 LEAST_USES = 5
 """A tag with fewer uses is not judged."""
-PREDICTED_WELL, LOW = 4, 4
-"""pi is read off the groups from this one on, an area of 0.92 or more, and this many low bins."""
+PREDICTED_WELL, LOW = 5, 2
+"""pi is read off the groups from this one on, a median of 0.975 or more, and this many low bins."""
 LEAST_EXPECTED = 500.0
 """Uses that these bins would have if tags were given blindly, for their density to count."""
-MOST_WRONG, LEAST_WRONG = 0.1, 0.05
+MOST_WRONG, LEAST_WRONG = 0.3, 0.05
 """pi is held below the first; where it is below the second, no tag is called wrong."""
-UNEXPLAINED = 0.03
-"""The density of low quantiles among well predicted tags of real collections as they are given."""
+UNEXPLAINED = 0.045
+"""The density of low quantiles among well predicted tags of real collections as they are given, at
+most: 0.01 to 0.04 on those measured."""
 USUALLY_WRONG = 0.05
 """The share of wrong tags assumed where the evidence cannot say."""
 
@@ -42,8 +43,8 @@ class NoiseModel:
 
     quantiles: FloatArray
     """Tags x points: the prediction's quantiles over all images."""
-    quantile_sum: FloatArray
-    """The null quantiles of each tag's uses, summed."""
+    median: FloatArray
+    """The median null quantile of each tag's uses."""
     uses: FloatArray
     """How many uses that were."""
     wrong: FloatArray
@@ -56,18 +57,14 @@ class NoiseModel:
         """Learn from the leave-one-out predictions of given tags."""
         n_tags = len(quantiles)
         q = null_quantile(quantiles, tag, predicted)
-        total = np.bincount(tag, weights=q, minlength=n_tags)
-        uses = np.bincount(tag, minlength=n_tags).astype(np.float64)
-        others = uses[tag] - 1.0
-        judged = others + 1.0 >= LEAST_USES
-        # A use has no say in the group that it is judged in.
-        group = _group((total[tag] - q)[judged] / np.maximum(others[judged], 1.0))
+        median, uses = medians(q, tag, n_tags)
+        judged = uses[tag] >= LEAST_USES
         count = np.zeros((len(GROUPS) - 1, len(EDGES) - 1))
-        np.add.at(count, (group, _bin(q[judged])), 1.0)
+        np.add.at(count, (_group(median[tag[judged]]), _bin(q[judged])), 1.0)
         share, wrong = wrong_probabilities(count)
         return cls(
             quantiles.astype(np.float32),
-            total.astype(np.float32),
+            median.astype(np.float32),
             uses.astype(np.float32),
             wrong.astype(np.float32),
             share,
@@ -76,12 +73,12 @@ class NoiseModel:
     def probability_wrong(self, tag: IntArray, predicted: FloatArray) -> FloatArray:
         """Return the probability that each given tag is wrong."""
         q = null_quantile(self.quantiles, tag, predicted)
-        found: FloatArray = self.wrong[self._groups(tag), _bin(q)]
+        found: FloatArray = self.wrong[_group(self.median[tag]), _bin(q)]
         return np.where(self.uses[tag] >= LEAST_USES, found, USUALLY_WRONG)
 
     def judges(self, tag: IntArray) -> BoolArray:
         """Tell whether a use of each tag could be called wrong."""
-        can = self.wrong.max(axis=1)[self._groups(tag)] > USUALLY_WRONG
+        can = self.wrong.max(axis=1)[_group(self.median[tag])] > 0.5
         found: BoolArray = can & (self.uses[tag] >= LEAST_USES)
         return found
 
@@ -91,12 +88,20 @@ class NoiseModel:
         return replace(
             self,
             quantiles=np.pad(self.quantiles, ((0, more), (0, 0))),
-            quantile_sum=np.pad(self.quantile_sum, (0, more)),
+            median=np.pad(self.median, (0, more)),
             uses=np.pad(self.uses, (0, more)),
         )
 
-    def _groups(self, tag: IntArray) -> IntArray:
-        return _group(self.quantile_sum[tag] / np.maximum(self.uses[tag], 1.0))
+
+def medians(q: FloatArray, tag: IntArray, n_tags: int) -> tuple[FloatArray, FloatArray]:
+    """Return the upper median of the values of each tag, 0 where there are none, and how many."""
+    order = np.lexsort((q, tag))
+    uses = np.bincount(tag, minlength=n_tags)
+    start = np.cumsum(uses) - uses
+    found = np.zeros(n_tags)
+    used = uses > 0
+    found[used] = q[order][(start + uses // 2)[used]]
+    return found, uses.astype(np.float64)
 
 
 def wrong_probabilities(count: FloatArray) -> tuple[float, FloatArray]:
@@ -133,8 +138,8 @@ def null_quantile(quantiles: FloatArray, tag: IntArray, predicted: FloatArray) -
     return np.clip(found, 0.0, 1.0)
 
 
-def _group(area: FloatArray) -> IntArray:
-    found: IntArray = np.clip(np.searchsorted(GROUPS, area, side="right") - 1, 0, len(GROUPS) - 2)
+def _group(median: FloatArray) -> IntArray:
+    found: IntArray = np.clip(np.searchsorted(GROUPS, median, side="right") - 1, 0, len(GROUPS) - 2)
     return found
 
 
