@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.sparse_rows import (
@@ -28,7 +28,7 @@ COMPONENTS = 64
 """Leading visual components that neighbours are compared by."""
 LEAST_KERNEL = 0.05
 """A smaller kernel value counts as none."""
-PAIRS_AT_ONCE = 100_000
+PAIRS_AT_ONCE, IMAGES_AT_ONCE = 100_000, 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +45,16 @@ class ReferenceImages:
     def __len__(self) -> int:
         return len(self.image)
 
-    def at(self, chosen: IntArray) -> "ReferenceImages":
-        """Return some of the images, in the order given."""
-        return ReferenceImages(
-            self.image[chosen], self.owner[chosen], self.codes[chosen], self.tags[chosen]
-        )
+    def at(self, chosen: IntArray, room: Room = np.zeros) -> "ReferenceImages":
+        """Return some of the images, in the order given, in room that may be a file."""
+        codes = room((len(chosen), self.codes.shape[1]), np.float32)
+        uses = int(np.diff(self.tags.indptr)[chosen].sum())
+        tags = GrowingRows(self.tags.shape[1], len(chosen), uses, np.float32, room)
+        for start in range(0, len(chosen), IMAGES_AT_ONCE):
+            some = chosen[start : start + IMAGES_AT_ONCE]
+            codes[start : start + len(some)] = self.codes[some]
+            tags.take(sparse.csr_array(self.tags[some]))
+        return ReferenceImages(self.image[chosen], self.owner[chosen], codes, tags.rows())
 
     def joined(self, other: "ReferenceImages") -> "ReferenceImages":
         """Return the images of both, whose tags may be from vocabularies of unlike size."""
@@ -75,7 +80,13 @@ class Neighbours:
 
     @classmethod
     def of(
-        cls, images: ReferenceImages, *, n_owners: int, history: int, width: float
+        cls,
+        images: ReferenceImages,
+        *,
+        n_owners: int,
+        history: int,
+        width: float,
+        room: Room = np.zeros,
     ) -> "Neighbours":
         """Keep the first ``history`` images of each known owner."""
         order = np.lexsort((images.image, images.owner))
@@ -84,7 +95,7 @@ class Neighbours:
         rank = np.arange(len(order)) - np.searchsorted(owner, owner)
         kept = order[rank < history]
         start = np.searchsorted(images.owner[kept], np.arange(n_owners + 1))
-        return cls(start, images.at(kept), width)
+        return cls(start, images.at(kept, room), width)
 
     @property
     def n_owners(self) -> int:
@@ -164,7 +175,9 @@ def find_neighbours(
         images.take(part)
     found = images.found()
     scale = median_distance(found.codes)
-    return Neighbours.of(found, n_owners=n_owners, history=history, width=width * scale)
+    return Neighbours.of(
+        found, n_owners=n_owners, history=history, width=width * scale, room=engine.room
+    )
 
 
 def describe_images(

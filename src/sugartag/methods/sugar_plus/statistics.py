@@ -19,6 +19,8 @@ from sugartag.methods.sugar_plus.blocks import Blocks, tag_counts
 SERIES_TAGS = 3
 """Images of one owner with the same tags, at least this many, are frames of one series."""
 
+HASHED_AT_ONCE = 65_536
+
 Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 
@@ -162,9 +164,17 @@ def series_weights(tags: SparseRows, owner: IntArray) -> FloatArray:
 
 def set_hashes(tags: SparseRows) -> Hashes:
     """Return a 64-bit hash of the set of tags of each row, whatever their order."""
-    total = np.zeros(len(tags.indices) + 1, dtype=np.uint64)
-    np.cumsum(_mixed(tags.indices.astype(np.uint64)), dtype=np.uint64, out=total[1:])
-    return total[tags.indptr[1:]] - total[tags.indptr[:-1]]
+    found = np.zeros(tags.shape[0], dtype=np.uint64)
+    # In steps: the hashes of all entries together take more memory than the entries.
+    for start in range(0, len(found), HASHED_AT_ONCE):
+        ends = tags.indptr[start : start + HASHED_AT_ONCE + 1].astype(np.int64)
+        total = np.zeros(ends[-1] - ends[0] + 1, dtype=np.uint64)
+        entries = tags.indices[ends[0] : ends[-1]].astype(np.uint64)
+        np.cumsum(_mixed(entries), dtype=np.uint64, out=total[1:])
+        found[start : start + len(ends) - 1] = (
+            total[ends[1:] - ends[0]] - total[ends[:-1] - ends[0]]
+        )
+    return found
 
 
 def _mixed(values: Hashes) -> Hashes:
