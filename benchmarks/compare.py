@@ -30,6 +30,7 @@ from comparison.jobs import (
     run_job,
     write_json,
 )
+from comparison.method_page import with_table
 from comparison.render import render
 from comparison.rounds import Case
 from comparison.summary import Skipped, all_runs, comparison_document, header, runs_of
@@ -40,6 +41,7 @@ from sugartag.methods.registry import METHODS
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "results.md"
+METHOD_PAGE = ROOT / "docs" / "methods" / "sugar-plus.md"
 RENDER = "render"
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -75,7 +77,9 @@ def main() -> int:
     try:
         if asked.collection == RENDER:
             PAGE.write_text(render(RESULTS), encoding="utf-8")
-            print(f"written: {PAGE}")
+            table = with_table(METHOD_PAGE.read_text(encoding="utf-8"), RESULTS)
+            METHOD_PAGE.write_text(table, encoding="utf-8")
+            print(f"written: {PAGE} and {METHOD_PAGE}")
             return 0
         with open_case(asked.collection, asked.data) as case:
             if asked.job is None:

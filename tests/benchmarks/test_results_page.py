@@ -1,3 +1,4 @@
+import json
 import re
 from itertools import pairwise
 
@@ -6,6 +7,7 @@ import pytest
 from compare import PAGE, RESULTS
 from comparison.cases import CASE_NAMES
 from comparison.jobs import Effort, Job, run_job, write_json
+from comparison.method_page import real_collections_table, with_table
 from comparison.render import LARGE, TITLES, comparison_section, large_section, render
 from comparison.rounds import hidden_case
 from comparison.summary import comparison_document
@@ -111,3 +113,24 @@ def test_time_and_memory_of_a_large_collection_are_told():
 def test_no_page_is_made_of_nothing(tmp_path):
     with pytest.raises(StorageError, match="no result files"):
         render(tmp_path)
+
+
+def test_the_table_on_the_page_of_sugar_plus_is_what_the_result_files_say():
+    page = (PAGE.parent / "methods" / "sugar-plus.md").read_text(encoding="utf-8")
+
+    assert with_table(page, RESULTS) == page
+    assert "| documerica | MAP |" in page
+
+
+def test_the_best_other_method_is_taken_at_its_better_figure(tmp_path):
+    def entry(tuned, default):
+        return {
+            "summary": {"tuned": {"map": {"mean": tuned}}, "default": {"map": {"mean": default}}}
+        }
+
+    methods = {"sugar-plus": entry(0.5, 0.5), "nmc": entry(0.3, 0.4), "lr": entry(0.35, 0.1)}
+    (tmp_path / "comparison-mdi.json").write_text(json.dumps({"methods": methods}))
+
+    assert real_collections_table(tmp_path).splitlines()[2:] == [
+        "| mdi | MAP | 0.500 | 0.400 (nmc) | 1.250 |"
+    ]
