@@ -78,10 +78,26 @@ def test_where_nothing_is_given_nothing_is_expected():
     assert recall == MOST_RECALL
 
 
+def cells(count, *, given=False, untagged=False):
+    """Return tags in question of which nobody decided anything."""
+    kinds = {"given": given, "untagged": untagged, "decided": 0.0}
+    return {name: np.full(count, value) for name, value in kinds.items()}
+
+
+def test_of_an_image_without_tags_nobody_left_one_out():
+    rate, recall = np.array([0.0, 0.1, 0.3, 0.55, 0.6, 0.9]), 0.6
+    calibrator = calibrator_of(MonotoneMap(rate, rate), recall)
+
+    found = calibrator.posterior(np.zeros(6, dtype=int), rate, **cells(6, untagged=True))
+
+    expected = np.clip(np.minimum(rate / recall, 1.0), 1.0 - SURE, SURE)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_a_tag_not_given_is_right_by_the_rule_of_elkan_and_noto():
     rate, recall = np.array([0.0, 0.1, 0.3, 0.55, 0.6, 0.9]), 0.6
     found = calibrator_of(MonotoneMap(rate, rate), recall).posterior(
-        np.zeros(6, dtype=int), rate, np.zeros(6, dtype=bool), np.zeros(6)
+        np.zeros(6, dtype=int), rate, **cells(6)
     )
 
     right = np.minimum(rate / recall, 1.0)
@@ -93,9 +109,7 @@ def test_a_given_tag_is_as_probable_as_the_noise_model_says(rng):
     predicted, row, tag = surely_predicted(rng, 0.6)
     found = fit_calibrator(predicted, row, tag, Worth(0.1, 0.2))
 
-    chance = found.posterior(
-        tag, predicted[row, tag], np.ones(len(tag), dtype=bool), np.zeros(len(tag))
-    )
+    chance = found.posterior(tag, predicted[row, tag], **cells(len(tag), given=True))
 
     wrong = found.noise.probability_wrong(tag, predicted[row, tag])
     np.testing.assert_allclose(chance, np.clip(1.0 - wrong, 1.0 - SURE, SURE), atol=1e-6)
@@ -107,8 +121,7 @@ def test_what_a_person_decided_stands(is_given):
     found = calibrator_of(curve, 0.5).posterior(
         np.zeros(3, dtype=int),
         np.array([0.3, 0.3, 0.3]),
-        np.full(3, is_given),
-        np.array([1, -1, 0]),
+        **cells(3, given=is_given) | {"decided": np.array([1, -1, 0])},
     )
 
     assert found[:2] == pytest.approx([SURE, 1.0 - SURE])
@@ -194,9 +207,7 @@ def test_where_nothing_can_be_doubted_it_says_so_and_else_how_much_looks_wrong()
             quiet.noise, wrong=np.full_like(quiet.noise.wrong, wrong), uses=np.full(5, 100.0)
         )
         loud = replace(quiet, noise=noise)
-        chance = loud.posterior(
-            np.zeros(1, dtype=int), np.zeros(1), np.ones(1, dtype=bool), np.zeros(1)
-        )
+        chance = loud.posterior(np.zeros(1, dtype=int), np.zeros(1), **cells(1, given=True))
         is_doubted = bool(chance[0] < loud.thresholds(noise.uses).doubt[0])
         line = loud.summary(has_features=True)
         assert ("no doubts will be made" in line) is not is_doubted

@@ -55,12 +55,22 @@ class Calibrator:
     worth: Worth
 
     def posterior(
-        self, tag: IntArray, predicted: FloatArray, given: BoolArray, decided: FloatArray
+        self,
+        tag: IntArray,
+        predicted: FloatArray,
+        *,
+        given: BoolArray,
+        untagged: BoolArray,
+        decided: FloatArray,
     ) -> FloatArray:
-        """Return the probability that each tag belongs to its image; what a person said stands."""
+        """Return the probability that each tag belongs to its image; what a person said stands.
+
+        Of an image without any tag nobody left this one out, so that says nothing against it.
+        """
         rate = self.given_rate(predicted).astype(np.float64)
         right = np.minimum(rate / self.recall, 1.0)
         found = (1.0 - self.recall) * right / np.maximum(1.0 - self.recall * right, 1e-9)
+        found = np.where(untagged, right, found)
         if given.any():
             found[given] = 1.0 - self.noise.probability_wrong(tag[given], predicted[given])
         found[decided > 0], found[decided < 0] = 1.0, 0.0

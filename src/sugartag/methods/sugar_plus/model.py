@@ -72,7 +72,10 @@ class FittedSugarPlus:
         predicted = excess + self.views.base_rate[tag]
         given = values_at(rows.tags, row, tag) > 0
         decided = values_at(self.decided_of(rows), row, tag)
-        return self.calibrator.posterior(tag, predicted, given, decided)
+        untagged = np.diff(rows.tags.indptr)[row] == 0
+        return self.calibrator.posterior(
+            tag, predicted, given=given, untagged=untagged, decided=decided
+        )
 
     def thresholds(self) -> TagThresholds:
         """Return the posterior from which each tag is added, and below which it is doubted."""
