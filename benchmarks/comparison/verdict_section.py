@@ -50,10 +50,10 @@ truth at hand. Bound: at least {precision} right, and at least {share} of the co
 hindsight."""
 DISTURBED_WORDS = """\
 {hidden} of the given tags were hidden, then for each remaining one a wrong one was injected with
-probability {injected:g}. Right is what the owner gave: a right tag that nobody gave counts as
-wrong, so the precision of additions is a lower bound. The ECE is over the given tags, over the 20
-best of the others of each image, and over both. Bounds: additions and doubts as above, every ECE at
-most {ece:g}."""
+probability {injected:g}. Images without any tag are left out. Right is what the owner gave: a
+right tag that nobody gave counts as wrong, so the precision of additions is a lower bound. The ECE
+is over the given tags, over the 20 best of the others of each image, and over both. Bounds:
+additions and doubts as above, every ECE at most {ece:g}."""
 
 
 def condition(features: str, size: str) -> str:

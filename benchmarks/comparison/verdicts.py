@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from comparison.imported import fewer_images
-from sugartag._typing import BoolArray, FloatArray
+from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.changes import Thresholds, propose
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import inject_tags, some_images, without_truth
@@ -48,6 +48,8 @@ class Judged:
     @classmethod
     def disturbed(cls, collection: Collection, seed: int) -> "Judged":
         """Judge by the given tags, after some were hidden and wrong ones injected."""
+        # Of an image that nobody tagged it is not known which tags are right.
+        collection = some_images(collection, np.flatnonzero(_tag_counts(collection)))
         made = disturb(
             without_truth(collection),
             hidden_share=HIDDEN_SHARE,
@@ -148,3 +150,8 @@ def with_features(collection: Collection, features: str, seed: int) -> Collectio
         for shard in collection.shards
     )
     return replace(collection, shards=made)
+
+
+def _tag_counts(collection: Collection) -> IntArray:
+    """Return how many tags each image has."""
+    return np.diff(collection.tags_of(slice(0, collection.n_images)).indptr)
