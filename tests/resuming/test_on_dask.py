@@ -21,9 +21,9 @@ from killed_fits import in_small_blocks
 from sugartag.collection import Collection, open_collection, save_collection
 from sugartag.engine import DaskEngine, LocalEngine, row_blocks
 from sugartag.errors import EngineError
-from sugartag.fitting import fit_model
 from sugartag.methods.registry import make_method
-from sugartag.model_folder import save_model
+from sugartag.pipeline.fitting import fit_model
+from sugartag.pipeline.model import save_model
 from sugartag.resuming import ResumableEngine
 
 

@@ -1,4 +1,7 @@
-"""Change sets as files: CSV, JSONL or Parquet, by extension; what they follow from as JSONL."""
+"""Proposed changes, and change sets as files: CSV, JSONL or Parquet, by extension.
+
+What changes follow from is written as JSONL.
+"""
 
 import csv
 import json
@@ -6,17 +9,59 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, Literal, Protocol, TextIO
 
 from sugartag._extras import optional
-from sugartag.changes.change import Change
-from sugartag.changes.reasons import ExplainedChange, SharedPart
 from sugartag.collection.decisions import Decision
 from sugartag.collection.readers.batch import Batch, Columns, shown
 from sugartag.collection.readers.names import clean_all
 from sugartag.collection.readers.table import read_table
 from sugartag.errors import CollectionError, SettingsError
+from sugartag.methods.base import PartKind
 from sugartag.storage.aside import file_aside
+
+Action = Literal["add", "keep", "doubt"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is proposed for one tag of one image; the fields are the columns of a change set."""
+
+    image_id: str
+    tag: str
+    action: Action
+    score: float
+    """The probability that the tag belongs, 0 to 1."""
+    reason: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPart:
+    """A part of the evidence, and how much of the verdict it accounts for."""
+
+    kind: PartKind
+    name: str | None
+    """None for all others of the kind together."""
+    contribution: float
+    """What it adds to the evidence."""
+    share: float
+    """0 to 1; 0 where it points the other way."""
+
+
+@dataclass(frozen=True)
+class ExplainedChange(Change):
+    """A change with everything it follows from."""
+
+    evidence: float
+    """How far the prediction lies above the base rate: the sum of the contributions."""
+    base_rate: float
+    judged: bool
+    """Whether the evidence predicts the tag well enough to call a use of it wrong."""
+    decided: Literal["accepted", "rejected"] | None
+    """What a person decided about the tag; that stands, whatever the evidence."""
+    parts: tuple[SharedPart, ...]
+
 
 COLUMNS = tuple(field.name for field in fields(Change))
 KINDS = (".csv", ".jsonl", ".parquet")

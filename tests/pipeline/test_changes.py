@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sugartag.changes import Change, write_changes
-from sugartag.changes.files import KINDS, check_kind
 from sugartag.errors import MissingExtraError, SettingsError, StorageError
+from sugartag.pipeline.changes import KINDS, Change, check_kind, write_changes
 
 COLUMNS = ["image_id", "tag", "action", "score", "reason", "run_id"]
 ODD = [

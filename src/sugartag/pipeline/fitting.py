@@ -29,7 +29,7 @@ from sugartag.engine.base import Block, Engine
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation.calibrate import TOP, calibrate
 from sugartag.methods.base import Calibrated, Fitted, Method, Updatable
-from sugartag.model_folder import Model
+from sugartag.pipeline.model import Model
 
 logger = logging.getLogger(__name__)
 

@@ -8,15 +8,15 @@ import numpy as np
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.assignment.rank import top_tags
 from sugartag.assignment.thresholds import DIGITS, TagThresholds
-from sugartag.changes.change import Change
-from sugartag.changes.reasons import Verdict, reasoned, require_explaining
 from sugartag.collection.align import seen_from
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
 from sugartag.methods.base import Calibrated, Updatable
 from sugartag.methods.settings import require
-from sugartag.model_folder import Model
+from sugartag.pipeline.changes import Change
+from sugartag.pipeline.model import Model
+from sugartag.pipeline.reasons import Verdict, reasoned, require_explaining
 
 ROWS_PER_BLOCK = 1024
 
@@ -62,7 +62,7 @@ def propose(
     """Yield the changes of one block of images after the other, in row order.
 
     Tags the model never saw get no verdict. With ``explain`` the changes are
-    :class:`~sugartag.changes.reasons.ExplainedChange`, with all that they follow from.
+    :class:`~sugartag.pipeline.changes.ExplainedChange`, with all that they follow from.
     """
     if explain:
         require_explaining(model)

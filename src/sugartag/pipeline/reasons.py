@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 
 from sugartag._typing import FloatArray
-from sugartag.changes.change import Action, Change
 from sugartag.collection.model import Rows
 from sugartag.errors import SettingsError
 from sugartag.methods.base import Explains, Explanations, Kind, PartKind
-from sugartag.model_folder import Model
+from sugartag.pipeline.changes import Action, Change, ExplainedChange, SharedPart
+from sugartag.pipeline.model import Model
 
 TITLES: dict[PartKind, str] = {
     "looks": "looks",
@@ -56,33 +56,6 @@ class Verdict:
     posterior: float
     withheld: bool = False
     """Whether the tag is kept only because nothing else is known of the image."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharedPart:
-    """A part of the evidence, and how much of the verdict it accounts for."""
-
-    kind: PartKind
-    name: str | None
-    """None for all others of the kind together."""
-    contribution: float
-    """What it adds to the evidence."""
-    share: float
-    """0 to 1; 0 where it points the other way."""
-
-
-@dataclass(frozen=True)
-class ExplainedChange(Change):
-    """A change with everything it follows from."""
-
-    evidence: float
-    """How far the prediction lies above the base rate: the sum of the contributions."""
-    base_rate: float
-    judged: bool
-    """Whether the evidence predicts the tag well enough to call a use of it wrong."""
-    decided: Literal["accepted", "rejected"] | None
-    """What a person decided about the tag; that stands, whatever the evidence."""
-    parts: tuple[SharedPart, ...]
 
 
 def require_explaining(model: Model) -> None:

@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 
 from canned import SUMMARY, Canned, CannedMethod
-from sugartag import fitting
 from sugartag.assignment.thresholds import NEVER_ADDED, NEVER_DOUBTED, TagThresholds
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.decisions import Decision
@@ -18,9 +17,10 @@ from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation.protocol import hidden_task, truth_task
-from sugartag.fitting import evidence_summary, extended_thresholds, fit_model, update_model
 from sugartag.methods.tag_prior import TagPrior
-from sugartag.model_folder import Model
+from sugartag.pipeline import fitting
+from sugartag.pipeline.fitting import evidence_summary, extended_thresholds, fit_model, update_model
+from sugartag.pipeline.model import Model
 
 ENGINE = LocalEngine()
 

@@ -12,13 +12,14 @@ from operator import add
 import numpy as np
 
 from sugartag._typing import BoolArray, IntArray, SparseRows
-from sugartag.changes import Change, Thresholds, propose
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import hide_tags, inject_tags
 from sugartag.engine.base import Block, Engine
 from sugartag.errors import CollectionError
 from sugartag.evaluation.verdicts import Said, VerdictCounts, count_verdicts
-from sugartag.model_folder import Model
+from sugartag.pipeline.changes import Change
+from sugartag.pipeline.model import Model
+from sugartag.pipeline.propose import Thresholds, propose
 
 CANDIDATES = 20
 """Tags of each image that are judged though they may not be added: the best it does not have."""

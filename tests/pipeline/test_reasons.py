@@ -11,23 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planted import planted_collection, without_features
-from sugartag.changes import Change, Thresholds, propose
-from sugartag.changes.reasons import (
+from sugartag.collection.align import Catalogue
+from sugartag.collection.texts import Texts
+from sugartag.engine import LocalEngine
+from sugartag.errors import SettingsError
+from sugartag.methods.base import Explanations, Kind
+from sugartag.methods.registry import make_method
+from sugartag.pipeline.changes import Change, ExplainedChange
+from sugartag.pipeline.fitting import DEFAULT_METHOD, fit_model
+from sugartag.pipeline.propose import Thresholds, propose
+from sugartag.pipeline.reasons import (
     LEAST_AGAINST,
     LITTLE,
-    ExplainedChange,
     Verdict,
     reasoned,
     require_explaining,
     whole_percents,
 )
-from sugartag.collection.align import Catalogue
-from sugartag.collection.texts import Texts
-from sugartag.engine import LocalEngine
-from sugartag.errors import SettingsError
-from sugartag.fitting import DEFAULT_METHOD, fit_model
-from sugartag.methods.base import Explanations, Kind
-from sugartag.methods.registry import make_method
 
 ADD, KEEP, DOUBT = (Verdict(0, 0, action, 0.5) for action in ("add", "keep", "doubt"))
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from planted import N_SHOWN, planted_collection, resharded
-from sugartag.changes import Thresholds, propose
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import without_truth
 from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError
 from sugartag.evaluation.verdicts import VerdictCounts
-from sugartag.fitting import fit_model
-from sugartag.judging import CANDIDATES, Answers, disturb, judge
 from sugartag.methods.registry import make_method
-from sugartag.model_folder import Model
+from sugartag.pipeline.fitting import fit_model
+from sugartag.pipeline.judging import CANDIDATES, Answers, disturb, judge
+from sugartag.pipeline.model import Model
+from sugartag.pipeline.propose import Thresholds, propose
 
 THRESHOLDS = Thresholds(top=4, add=0.2, doubt=0.8)
 """Probabilities in the planted collection are small; with these something is added, and doubted."""

@@ -25,9 +25,9 @@ from sugartag.collection.subset import without_truth
 from sugartag.collection.texts import Texts
 from sugartag.engine import LocalEngine
 from sugartag.errors import StorageError
-from sugartag.fitting import fit_model, run_id
 from sugartag.methods.registry import METHODS, make_method
-from sugartag.model_folder import FORMAT, Model, load_model, save_model
+from sugartag.pipeline.fitting import fit_model, run_id
+from sugartag.pipeline.model import FORMAT, Model, load_model, save_model
 from sugartag.resuming.work import work_folder_of
 from sugartag.storage.arrays import sha256_of
 
@@ -385,7 +385,7 @@ def test_a_disk_that_fills_up_is_named_and_leaves_nothing(tmp_path, monkeypatch)
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sugartag.model_folder.save_array", full)
+    monkeypatch.setattr("sugartag.pipeline.model.save_array", full)
 
     with pytest.raises(StorageError, match=r"^cannot write .*model: No space left on device$"):
         save_model(model_of("tag-prior"), tmp_path / "model")

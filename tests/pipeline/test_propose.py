@@ -15,7 +15,6 @@ from canned import Canned, CannedMethod
 from planted import UNTAGGED, planted_collection, resharded, without_features
 from sugartag.assignment.calibration import Calibration
 from sugartag.assignment.thresholds import TagThresholds
-from sugartag.changes import Change, Thresholds, propose
 from sugartag.collection.align import Catalogue
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.decisions import decisions_at
@@ -23,9 +22,11 @@ from sugartag.collection.model import Collection
 from sugartag.collection.texts import Texts
 from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError, SettingsError
-from sugartag.fitting import fit_model
 from sugartag.methods.registry import make_method
-from sugartag.model_folder import Model
+from sugartag.pipeline.changes import Change
+from sugartag.pipeline.fitting import fit_model
+from sugartag.pipeline.model import Model
+from sugartag.pipeline.propose import Thresholds, propose
 
 DEFAULTS = Thresholds()
 LENIENT = Thresholds(top=4, add=0.2)
@@ -297,7 +298,7 @@ def test_an_image_without_tags_is_only_added_to(collection):
 
 def test_several_shards_and_blocks_give_the_changes_of_one(collection, monkeypatch):
     # By its name, since the package has a function that is called like the module.
-    monkeypatch.setattr(sys.modules["sugartag.changes.propose"], "ROWS_PER_BLOCK", 64)
+    monkeypatch.setattr(sys.modules["sugartag.pipeline.propose"], "ROWS_PER_BLOCK", 64)
 
     cut = proposed(resharded(collection, 10, 333))
 
