@@ -15,11 +15,11 @@ import killed_fits
 from planted import resharded
 from sugartag.cli.main import main
 from sugartag.collection import Collection, save_collection
+from sugartag.engine.checkpoint import work_beside
+from sugartag.engine.checkpoint.work import this_code
 from sugartag.errors import EngineError
 from sugartag.methods.tag_prior import TagPrior
 from sugartag.pipeline import fitting
-from sugartag.resuming import work_beside
-from sugartag.resuming.code import this_code
 
 KILLS = 10
 SUGAR_TC = {"image_clusters": 4, "user_clusters": 2, "units_per_cluster": 5, "taxonomy_weight": 0}
@@ -209,7 +209,7 @@ def test_work_of_code_that_was_edited_since_is_not_resumed(photos, stop, monkeyp
     stop(None)
     edited = {**this_code(), "code": "0123456789ab"}
     with monkeypatch.context() as patch:
-        patch.setattr("sugartag.resuming.work.this_code", lambda: edited)
+        patch.setattr("sugartag.engine.checkpoint.work.this_code", lambda: edited)
         result = run(*FIT, "--resume")
 
     assert result.exit_code == 2

@@ -24,11 +24,11 @@ from sugartag.collection.store import save_collection
 from sugartag.collection.subset import without_truth
 from sugartag.collection.texts import Texts
 from sugartag.engine import LocalEngine
+from sugartag.engine.checkpoint.work import work_folder_of
 from sugartag.errors import StorageError
 from sugartag.methods.registry import METHODS, make_method
 from sugartag.pipeline.fitting import fit_model, run_id
 from sugartag.pipeline.model import FORMAT, Model, load_model, save_model
-from sugartag.resuming.work import work_folder_of
 from sugartag.storage.arrays import sha256_of
 
 SMALL_TENSOR = {"image_clusters": 8, "user_clusters": 3, "units_per_cluster": 4}

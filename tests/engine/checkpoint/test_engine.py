@@ -15,10 +15,10 @@ from engine_contract import EngineContract
 from killed_fits import in_small_blocks
 from sugartag.collection import Collection
 from sugartag.engine import LocalEngine, row_blocks
+from sugartag.engine.checkpoint import ResumableEngine
+from sugartag.engine.checkpoint import engine as resuming
 from sugartag.errors import StorageError
 from sugartag.methods.registry import make_method
-from sugartag.resuming import ResumableEngine
-from sugartag.resuming import engine as resuming
 
 BLOCKS = row_blocks(100, 7)
 VALUES = np.random.default_rng(0).normal(size=(100, 5)) * 10.0 ** np.arange(-6, 4, 2)
@@ -272,7 +272,7 @@ def test_all_passes_of_a_method_are_kept_and_give_the_same_scores(
     name, engine, collection, monkeypatch, caplog
 ):
     monkeypatch.setattr(Collection, "blocks", in_small_blocks)
-    caplog.set_level("INFO", logger="sugartag.resuming")
+    caplog.set_level("INFO", logger="sugartag.engine.checkpoint")
     method = make_method(name, {"components": 30} if name == "sugar-plus" else {})
     rows = collection.rows(slice(0, 200))
 

@@ -25,7 +25,7 @@ from sugartag.engine.base import (
     Total,
     name_of_pass,
 )
-from sugartag.resuming.kept import KeptPass, Pass
+from sugartag.engine.checkpoint.work import KeptPass, Pass
 from sugartag.storage.values import bytes_in
 
 logger = logging.getLogger(__name__)

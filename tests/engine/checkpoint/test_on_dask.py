@@ -20,11 +20,11 @@ from engine_contract import EngineContract, sum_of_rows
 from killed_fits import in_small_blocks
 from sugartag.collection import Collection, open_collection, save_collection
 from sugartag.engine import DaskEngine, LocalEngine, row_blocks
+from sugartag.engine.checkpoint import ResumableEngine
 from sugartag.errors import EngineError
 from sugartag.methods.registry import make_method
 from sugartag.pipeline.fitting import fit_model
 from sugartag.pipeline.model import save_model
-from sugartag.resuming import ResumableEngine
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from sugartag.engine.checkpoint import work, work_beside
+from sugartag.engine.checkpoint.work import digest_of, this_code
 from sugartag.errors import StorageError
-from sugartag.resuming import work, work_beside
-from sugartag.resuming.code import digest_of, this_code
 from sugartag.storage.aside import folder_aside
 
 RUN = {"seed": "1", "method": "sugar-plus"}
@@ -161,7 +161,8 @@ def test_two_runs_never_work_for_the_same_target_at_once(target):
 
 def test_the_lock_of_a_killed_process_is_nobodys(target):
     program = (
-        "import sys, time; from pathlib import Path; from sugartag.resuming import work_beside\n"
+        "import sys, time; from pathlib import Path\n"
+        "from sugartag.engine.checkpoint import work_beside\n"
         "with work_beside(Path(sys.argv[1]), {}, resume=False) as work:\n"
         "    (work.folder / 'a.kept').touch(); print('working', flush=True); time.sleep(60)"
     )
