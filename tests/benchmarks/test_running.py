@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from sugartag.bench.apart import run_apart
-from sugartag.bench.extrapolation import power_law
-from sugartag.bench.paper_size import PaperSize
-from sugartag.bench.planted import Planted
-from sugartag.bench.record import Record
-from sugartag.bench.running import Place, Step, failures, run_bench
-from sugartag.bench.scaling import Scaling
-from sugartag.bench.scoring import Scoring
+from performance.apart import run_apart
+from performance.extrapolation import power_law
+from performance.paper_size import PaperSize
+from performance.planted import Planted
+from performance.record import Record
+from performance.running import Place, Step, failures, run_bench
+from performance.scaling import Scaling
+from performance.scoring import Scoring
 from sugartag.collection.store import open_collection
 from sugartag.collection.synthetic import World
 from sugartag.errors import SettingsError, StorageError
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 MACHINE = {"cpu": "some processor", "cores": 2}
 PLANTED = Planted(World(n_images=60, n_owners=6), seed=0)
 FITTED = {"method": "original", "workers": 1, "seed": 0}
@@ -52,7 +53,7 @@ def quick(monkeypatch):
         status = "failed" if task["asks"]["method"] == "magic" else "measured"
         return {"status": status, "seconds": 1.5}
 
-    monkeypatch.setattr("sugartag.bench.running.run_apart", found)
+    monkeypatch.setattr("performance.running.run_apart", found)
 
 
 def record_at(path, *, again=False, machine=MACHINE):
@@ -98,7 +99,7 @@ def test_a_process_is_ended_at_its_cap(tmp_path):
 def test_a_process_that_takes_too_much_memory_is_ended(tmp_path, monkeypatch):
     folder = PLANTED.written(tmp_path)
     task = {"kind": "rates", "asks": {"gemm": [8, 8, 8], "seconds": 60}, "folder": str(folder)}
-    monkeypatch.setattr("sugartag.bench.apart.MEMORY_SHARE", 1e-9)
+    monkeypatch.setattr("performance.apart.MEMORY_SHARE", 1e-9)
 
     found = run_apart(task, cap=30.0)
 
@@ -118,8 +119,8 @@ def test_what_a_process_cannot_do_is_told_in_its_own_words(tmp_path):
 def test_a_process_ends_with_the_one_that_started_it(tmp_path):
     folder = PLANTED.written(tmp_path)
     task = {"kind": "rates", "asks": {"gemm": [8, 8, 8], "seconds": 60}, "folder": str(folder)}
-    code = f"from sugartag.bench.apart import run_apart; run_apart({task!r}, cap=None)"
-    parent = subprocess.Popen([sys.executable, "-c", code])
+    code = f"from performance.apart import run_apart; run_apart({task!r}, cap=None)"
+    parent = subprocess.Popen([sys.executable, "-c", code], cwd=BENCHMARKS)
     child = _child_of(parent.pid)
 
     os.kill(parent.pid, signal.SIGKILL)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sugartag.bench.flops import fit_flops, scoring_flops
-from sugartag.bench.rates import gemm_rate, read_rate
-from sugartag.bench.work import asked_blocks
+from performance.flops import fit_flops, scoring_flops
+from performance.rates import gemm_rate, read_rate
+from performance.work import asked_blocks
 from sugartag.collection.synthetic import World
 from sugartag.methods.registry import make_method
 

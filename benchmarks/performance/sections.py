@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sugartag.bench.record import MEASURED
-from sugartag.bench.running import COMPILING
-from sugartag.bench.scaling import COMPARED
-from sugartag.bench.words import SHOWN, Document, share_words, table, time_words
+from performance.record import MEASURED
+from performance.running import COMPILING
+from performance.scaling import COMPARED
+from performance.words import SHOWN, Document, share_words, table, time_words
 
 
 def scaling_claims(document: Document) -> list[str]:

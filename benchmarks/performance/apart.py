@@ -1,6 +1,7 @@
 """A process of its own for each measurement, watched from outside."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sugartag.bench.record import CAPPED, FAILED, MEASURED
+from performance.record import CAPPED, FAILED, MEASURED
 from sugartag.evaluation.cost import BYTES_PER_MB, anonymous_bytes
 from sugartag.storage.aside import file_aside
 
@@ -31,10 +32,11 @@ def run_apart(task: Mapping[str, Any], *, cap: float | None) -> dict[str, Any]:
         (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
         with (folder / "words").open("wb") as words:
             process = subprocess.Popen(
-                [sys.executable, "-m", "sugartag.bench.child", str(folder)],
+                [sys.executable, "-m", "performance.child", str(folder)],
                 # The process ends when this pipe does: nobody works on for a dead parent.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(_paths())},
                 stderr=words,
             )
             try:
@@ -43,6 +45,12 @@ def run_apart(task: Mapping[str, Any], *, cap: float | None) -> dict[str, Any]:
                 process.kill()
                 process.communicate()
         return _outcome(folder, watched)
+
+
+def _paths() -> list[str]:
+    """Return where the new process looks for modules first: beside this package."""
+    others = os.environ.get("PYTHONPATH")
+    return [str(Path(__file__).parents[1]), *([others] if others else [])]
 
 
 def write_result(folder: Path, found: Mapping[str, Any]) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from sugartag.bench.paper_size import GEMM_SECONDS, GEMM_SIZES, VOTES, most_topics
-from sugartag.bench.planted import Planted
-from sugartag.bench.record import MEASURED
-from sugartag.bench.running import COMPILED, Entries, Step, Steps, compiling, cores
-from sugartag.bench.settings import choice_of, require_settings
+from performance.paper_size import GEMM_SECONDS, GEMM_SIZES, VOTES, most_topics
+from performance.planted import Planted
+from performance.record import MEASURED
+from performance.running import COMPILED, Entries, Step, Steps, compiling, cores
+from performance.settings import choice_of, require_settings
 from sugartag.collection.synthetic import medium
 
 SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {

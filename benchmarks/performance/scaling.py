@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from sugartag.bench.paper_size import most_topics
-from sugartag.bench.planted import Planted
-from sugartag.bench.record import MEASURED
-from sugartag.bench.running import COMPILED, Entries, Step, Steps, compiling, cores
-from sugartag.bench.settings import choice_of, require_settings
+from performance.paper_size import most_topics
+from performance.planted import Planted
+from performance.record import MEASURED
+from performance.running import COMPILED, Entries, Step, Steps, compiling, cores
+from performance.settings import choice_of, require_settings
 from sugartag.collection.synthetic import medium
 from sugartag.errors import SettingsError
 from sugartag.methods.registry import method_names

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sugartag.bench.paper_size import EXACT, TRUNCATED, UPDATES
+from performance.paper_size import EXACT, TRUNCATED, UPDATES
 
 Document: TypeAlias = Mapping[str, Any]
 SHOWN = {

@@ -6,13 +6,13 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import performance_page
-from sugartag.bench.page import found_documents, plots, render
-from sugartag.bench.paper_size import PaperSize
-from sugartag.bench.scaling import Scaling
-from sugartag.bench.scoring import Scoring
-from sugartag.bench.sections import scaling_section, scaling_series
-from sugartag.bench.solvers import Solvers
-from sugartag.bench.words import share_words, time_words
+from performance.page import found_documents, plots, render
+from performance.paper_size import PaperSize
+from performance.scaling import Scaling
+from performance.scoring import Scoring
+from performance.sections import scaling_section, scaling_series
+from performance.solvers import Solvers
+from performance.words import share_words, time_words
 
 MACHINE = {
     "cpu": "some processor",

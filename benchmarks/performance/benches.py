@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sugartag.bench.paper_size import PaperSize
-from sugartag.bench.scaling import Scaling
-from sugartag.bench.scoring import Scoring
-from sugartag.bench.solvers import Solvers
+from performance.paper_size import PaperSize
+from performance.scaling import Scaling
+from performance.scoring import Scoring
+from performance.solvers import Solvers
 
 BENCHES: dict[str, type[Any]] = {
     bench.name: bench for bench in (PaperSize, Scaling, Solvers, Scoring)

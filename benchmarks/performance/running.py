@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from sugartag.bench.apart import run_apart
-from sugartag.bench.planted import Planted
-from sugartag.bench.record import DONE, Record
+from performance.apart import run_apart
+from performance.planted import Planted
+from performance.record import DONE, Record
 from sugartag.collection.synthetic import World
 
 Entry: TypeAlias = dict[str, Any]
@@ -26,7 +26,7 @@ class Step:
     key: str
     """What its entry is called in the result file."""
     kind: str
-    """What the process does; see :mod:`sugartag.bench.work`."""
+    """What the process does; see :mod:`performance.work`."""
     planted: Planted
     asks: Mapping[str, Any] = field(default_factory=dict)
     """All else that the result depends on, as JSON keeps it."""

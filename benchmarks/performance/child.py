@@ -1,6 +1,6 @@
 """What a measuring process runs: one task, read from a folder, its result left there.
 
-Started as ``python -m sugartag.bench.child FOLDER``; see :mod:`sugartag.bench.apart`.
+Started as ``python -m performance.child FOLDER``; see :mod:`performance.apart`.
 """
 
 import json
@@ -9,8 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
-from sugartag.bench.apart import write_result
-from sugartag.bench.work import KINDS
+from performance.apart import write_result
+from performance.work import KINDS
 from sugartag.engine.heap import use_one_heap
 from sugartag.errors import SugartagError
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from sugartag.bench.planted import Planted
-from sugartag.bench.record import MEASURED
-from sugartag.bench.running import Entries, Step, Steps, cores
-from sugartag.bench.settings import require_settings
-from sugartag.bench.solving import TRUNCATED
+from performance.planted import Planted
+from performance.record import MEASURED
+from performance.running import Entries, Step, Steps, cores
+from performance.settings import require_settings
+from performance.solving import TRUNCATED
 from sugartag.collection.synthetic import World
 
 SOLVERS = ("exact", "multiplicative", "nonnegative", TRUNCATED)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from performance.flops import fit_flops, scoring_flops
+from performance.rates import gemm_rate, read_rate
+from performance.solving import finite, solver_work, update_work
 from sugartag._typing import FloatArray
-from sugartag.bench.flops import fit_flops, scoring_flops
-from sugartag.bench.rates import gemm_rate, read_rate
-from sugartag.bench.solving import finite, solver_work, update_work
 from sugartag.collection.model import Collection
 from sugartag.collection.store import open_collection
 from sugartag.collection.subset import without_truth

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import Any, ClassVar
 
-from sugartag.bench.extrapolation import power_law
-from sugartag.bench.planted import Planted
-from sugartag.bench.record import CAPPED, MEASURED
-from sugartag.bench.running import Entries, Step, Steps, compiling, cores
-from sugartag.bench.settings import choice_of, require_settings
+from performance.extrapolation import power_law
+from performance.planted import Planted
+from performance.record import CAPPED, MEASURED
+from performance.running import Entries, Step, Steps, compiling, cores
+from performance.settings import choice_of, require_settings
 from sugartag.collection.synthetic import World, paper_size
 from sugartag.errors import SettingsError
 from sugartag.reproduce.experiments import read_experiment, shipped_experiments

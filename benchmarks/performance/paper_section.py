@@ -1,8 +1,8 @@
 """What the page says of ``bench paper-size``: its claims, and its tables."""
 
-from sugartag.bench.paper_size import EXACT, METHODS, OURS, RATES, TRUNCATED, UPDATES, PaperSize
-from sugartag.bench.record import CAPPED
-from sugartag.bench.words import SHOWN, Document, share_words, table, time_words
+from performance.paper_size import EXACT, METHODS, OURS, RATES, TRUNCATED, UPDATES, PaperSize
+from performance.record import CAPPED
+from performance.words import SHOWN, Document, share_words, table, time_words
 from sugartag.reproduce.names import STAGE_NAMES
 
 RATIO_WORDS = {

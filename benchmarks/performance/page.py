@@ -5,11 +5,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sugartag.bench.benches import BENCHES
-from sugartag.bench.figures import memory_plot, time_plot
-from sugartag.bench.paper_section import floor_words, paper_size_claims, paper_size_section
-from sugartag.bench.record import read_document
-from sugartag.bench.sections import (
+from performance.benches import BENCHES
+from performance.figures import memory_plot, time_plot
+from performance.paper_section import floor_words, paper_size_claims, paper_size_section
+from performance.record import read_document
+from performance.sections import (
     scaling_claims,
     scaling_section,
     scaling_series,
@@ -18,7 +18,7 @@ from sugartag.bench.sections import (
     solvers_claims,
     solvers_section,
 )
-from sugartag.bench.words import Document
+from performance.words import Document
 
 INTRODUCTION = """\
 # Performance
@@ -53,7 +53,7 @@ HOW = """\
   and the scores, 2 N (2 D + 3) T for both views and two for each given tag and each of the T tags.
   Leave-one-out, calibration and neighbours come on top of the floor. Rates are measured just before
   and just after each run; of products the median counts, which is the rate that is sustained.
-  `src/sugartag/bench/flops.py` has the formulas.
+  `benchmarks/performance/flops.py` has the formulas.
 - Time of the paper's solver for 450 updates is that of setting the problem up and 450 times the
   median of the updates that were timed. Memory is that of the three tensors updates work on, in
   single precision, as many as a fit by this solver holds.

@@ -1,14 +1,20 @@
 """Every benchmark runs at toy size through the command, and its ratios follow from its entries."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from sugartag.bench import paper_size, scaling, scoring
-from sugartag.bench.benches import BENCHES
-from sugartag.bench.paper_size import METHODS, PAPER_UPDATES, RIVALS
+import sugartag
+from performance import paper_size, scaling, scoring
+from performance.benches import BENCHES
+from performance.paper_size import METHODS, PAPER_UPDATES, RIVALS
 from sugartag.cli.bench import NAMES
 from sugartag.cli.main import main
 
@@ -237,3 +243,24 @@ def test_a_measurement_that_fails_is_told_in_one_line(tmp_path, monkeypatch):
     )
     entry = json.loads(out.read_text(encoding="utf-8"))["entries"]["original 40"]
     assert entry["status"] == "failed"
+
+
+def test_an_installed_package_says_in_one_line_that_it_has_no_measurements(tmp_path):
+    installed = tmp_path / "python" / "site-packages"
+    unneeded = shutil.ignore_patterns("assets", "__pycache__")
+    shutil.copytree(Path(sugartag.__file__).parent, installed / "sugartag", ignore=unneeded)
+
+    found = subprocess.run(
+        [sys.executable, "-m", "sugartag", "bench", "scoring", "--out", "results.json"],
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert found.returncode == 2
+    assert found.stdout == ""
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("sugartag: measurements need a source checkout")
+    assert not (tmp_path / "results.json").exists()
