@@ -12,7 +12,7 @@ from typing import Any, cast
 from sugartag.collection.model import Collection
 from sugartag.methods.base import Fitted, Method
 from sugartag.methods.linear_probe import FittedLinearProbe
-from sugartag.methods.sugar_tc_fitted import FittedSugarTC
+from sugartag.methods.sugar_tc.fitted import FittedSugarTC
 from sugartag.methods.tag_vote import FittedTagVote
 
 OURS = "sugar-plus"

@@ -22,7 +22,7 @@ from sugartag.completion.multiplicative import UpdateTerms, update
 from sugartag.engine import LocalEngine
 from sugartag.evaluation.cost import Meter
 from sugartag.methods.sugar_tc import SugarTC
-from sugartag.methods.sugar_tc_stages import build_graph, build_problem
+from sugartag.methods.sugar_tc.stages import build_graph, build_problem
 from sugartag.reproduce.jobs import random_numbers
 
 WARM_UP = 1

@@ -20,7 +20,7 @@ from sugartag.engine.base import Block, Engine
 from sugartag.evaluation.cost import Meter
 from sugartag.methods.base import Fitted, Method
 from sugartag.methods.registry import make_method
-from sugartag.methods.sugar_tc_fitted import FittedSugarTC
+from sugartag.methods.sugar_tc.fitted import FittedSugarTC
 from sugartag.reproduce.jobs import random_numbers
 from sugartag.reproduce.stages import ASSIGNMENT, COMPLETION, FUNCTIONS, STAGES, StageMeter
 

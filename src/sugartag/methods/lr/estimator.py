@@ -17,7 +17,7 @@ from sugartag.engine.base import Engine
 from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.linalg.laplacian import degrees, inverse_roots, laplacian
 from sugartag.linalg.proximal import soft_threshold
-from sugartag.methods.low_rank_steps import (
+from sugartag.methods.lr.steps import (
     Decomposition,
     LowRankProblem,
     largest_singular_value,

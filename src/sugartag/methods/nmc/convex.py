@@ -13,7 +13,7 @@ from scipy.special import expit
 from sugartag._typing import FloatArray
 from sugartag.errors import CapacityError
 from sugartag.linalg.proximal import singular_parts, threshold_singular_values
-from sugartag.methods.nonlinear_factors import Factors, Weights
+from sugartag.methods.nmc.factors import Factors, Weights
 
 LARGEST_PROBLEM = 20_000_000
 """Cells of the matrix at most: above, a singular value decomposition takes minutes a step."""

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
-from sugartag.methods.ttc_model import Factors, SubTensors
+from sugartag.methods.ttc.model import Factors, SubTensors
 
 SMALL_SIDE = 600
 """A matrix with a side no longer than this is decomposed exactly, through its Gram."""

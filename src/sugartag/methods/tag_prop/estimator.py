@@ -17,7 +17,7 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import row_number_of_entries
 from sugartag.methods.settings import require_counts, require_not_negative, require_shares
-from sugartag.methods.tag_prop_weights import (
+from sugartag.methods.tag_prop.weights import (
     LikelihoodProblem,
     Weights,
     gathered,

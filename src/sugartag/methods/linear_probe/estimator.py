@@ -16,7 +16,7 @@ from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
 from sugartag.features.normalise import visual_rows
-from sugartag.methods.linear_probe_sums import (
+from sugartag.methods.linear_probe.sums import (
     Sums,
     add_products,
     chosen_ridge,

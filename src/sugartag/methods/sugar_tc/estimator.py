@@ -14,8 +14,8 @@ from sugartag.collection.model import Collection
 from sugartag.completion import Completion
 from sugartag.engine.base import Engine
 from sugartag.methods.settings import require
-from sugartag.methods.sugar_tc_fitted import FittedSugarTC
-from sugartag.methods.sugar_tc_stages import AnchorGraph, build_graph, build_problem, complete
+from sugartag.methods.sugar_tc.fitted import FittedSugarTC
+from sugartag.methods.sugar_tc.stages import AnchorGraph, build_graph, build_problem, complete
 
 IMAGES_PER_UNIT = 100
 """Images that each anchor unit stands for at least, unless the settings say how many there are;

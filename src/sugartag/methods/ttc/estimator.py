@@ -21,11 +21,11 @@ from sugartag.graph.collection_affinity import collection_affinity, count_tags_t
 from sugartag.methods.settings import require, require_not_negative
 from sugartag.methods.tag_prior import images_with_each_tag
 from sugartag.methods.tag_vote import all_tags
-from sugartag.methods.triclusters import ClusterCounts, TriClusters, tricluster
-from sugartag.methods.ttc_completion import Completed, Job, complete_apart, complete_together
-from sugartag.methods.ttc_fitted import FittedTTC
-from sugartag.methods.ttc_model import Weights
-from sugartag.methods.ttc_parts import Graphs, Layout, build_graphs
+from sugartag.methods.ttc.completion import Completed, Job, complete_apart, complete_together
+from sugartag.methods.ttc.fitted import FittedTTC
+from sugartag.methods.ttc.model import Weights
+from sugartag.methods.ttc.parts import Graphs, Layout, build_graphs
+from sugartag.methods.ttc.triclusters import ClusterCounts, TriClusters, tricluster
 
 logger = logging.getLogger(__name__)
 

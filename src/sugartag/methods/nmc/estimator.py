@@ -17,14 +17,14 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine, row_blocks
 from sugartag.linalg.factor_start import singular_start
 from sugartag.linalg.nystrom import NystromMap, median_width
-from sugartag.methods.nonlinear_convex import (
+from sugartag.methods.nmc.convex import (
     ConvexProblem,
     as_shares,
     check_size,
     complete_convex,
     latent_space,
 )
-from sugartag.methods.nonlinear_factors import (
+from sugartag.methods.nmc.factors import (
     Factors,
     FeatureMap,
     ImageStep,

@@ -17,7 +17,7 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine
 from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.tricluster_modes import (
+from sugartag.methods.ttc.tricluster_modes import (
     Mode,
     mode_in_memory,
     mode_of_images,

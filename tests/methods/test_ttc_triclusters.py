@@ -12,7 +12,7 @@ from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 from sugartag.graph.collection_affinity import count_tags_together
 from sugartag.methods.tag_vote import all_tags
-from sugartag.methods.triclusters import ClusterCounts, TriClusters, counted, tricluster
+from sugartag.methods.ttc.triclusters import ClusterCounts, TriClusters, counted, tricluster
 
 COUNTS = ClusterCounts(3, 5, 2)
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.linalg.sylvester import GraphSylvester
-from sugartag.methods.ttc_model import (
+from sugartag.methods.ttc.model import (
     Factors,
     SubTensors,
     Weights,

@@ -9,9 +9,8 @@ from sugartag.engine import LocalEngine
 from sugartag.errors import CapacityError, SettingsError
 from sugartag.linalg.laplacian import laplacian
 from sugartag.linalg.proximal import singular_parts, soft_threshold
-from sugartag.methods import low_rank_steps
-from sugartag.methods.low_rank import LowRank
-from sugartag.methods.low_rank_steps import (
+from sugartag.methods.lr import LowRank, steps
+from sugartag.methods.lr.steps import (
     LowRankProblem,
     extrapolated,
     find_errors,
@@ -168,7 +167,7 @@ def test_a_single_wrong_tag_is_an_error_and_a_missing_one_is_found(engine, rng):
 
 
 def test_errors_that_are_not_sparse_are_refused(monkeypatch, rng):
-    monkeypatch.setattr(low_rank_steps, "MOST_ERRORS", 10)
+    monkeypatch.setattr(steps, "MOST_ERRORS", 10)
 
     with pytest.raises(CapacityError, match="raise error_threshold"):
         solve(random_problem(rng, error_threshold=0.01, nuclear_weight=1e-3))

@@ -16,8 +16,8 @@ from sugartag.linalg.laplacian import laplacian, symmetrised
 from sugartag.linalg.neighbours import nearest_rows
 from sugartag.linalg.sparse_rows import strongest_per_row
 from sugartag.linalg.sylvester import GraphSylvester
-from sugartag.methods.triclusters import TriClusters
-from sugartag.methods.ttc_model import Loss, SubTensors
+from sugartag.methods.ttc.model import Loss, SubTensors
+from sugartag.methods.ttc.triclusters import TriClusters
 
 
 @dataclass(frozen=True, eq=False)

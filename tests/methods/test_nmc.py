@@ -11,10 +11,9 @@ from planted import accuracy, as_new
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 from sugartag.errors import CapacityError, CollectionError, SettingsError
-from sugartag.methods import nonlinear_convex
-from sugartag.methods.nonlinear import FittedNonlinearCompletion, NonlinearCompletion
-from sugartag.methods.nonlinear_convex import ConvexProblem, check_size, complete_convex
-from sugartag.methods.nonlinear_factors import (
+from sugartag.methods.nmc import FittedNonlinearCompletion, NonlinearCompletion, convex
+from sugartag.methods.nmc.convex import ConvexProblem, check_size, complete_convex
+from sugartag.methods.nmc.factors import (
     Factors,
     ImageStep,
     Weights,
@@ -83,7 +82,7 @@ def test_the_objective_is_the_literal_sum():
 
 @pytest.mark.parametrize("at_once", [1, 1 << 21])
 def test_the_image_step_is_the_minimiser(at_once, monkeypatch):
-    monkeypatch.setattr("sugartag.methods.nonlinear_factors.CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr("sugartag.methods.nmc.factors.CELLS_AT_ONCE", at_once)
     tiny = Tiny()
 
     images = ImageStep.of(tiny.factors, WEIGHTS).images(tiny.tags, tiny.mapped)
@@ -230,7 +229,7 @@ def test_the_convex_solver_ranks_tags_too(collection):
 
 
 def test_a_matrix_too_large_for_the_convex_solver_is_refused(collection, monkeypatch):
-    monkeypatch.setattr(nonlinear_convex, "LARGEST_PROBLEM", 1000)
+    monkeypatch.setattr(convex, "LARGEST_PROBLEM", 1000)
 
     with pytest.raises(CapacityError, match="choose solver=factored"):
         fit(collection, solver="convex")

@@ -11,10 +11,9 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.linalg.sylvester import GraphSylvester
-from sugartag.methods import locality_parts
-from sugartag.methods.locality import FittedLocalLowRank, LocalLowRank
-from sugartag.methods.locality_parts import locally_linear, tag_geometry
-from sugartag.methods.locality_steps import (
+from sugartag.methods.lslr import FittedLocalLowRank, LocalLowRank, parts
+from sugartag.methods.lslr.parts import locally_linear, tag_geometry
+from sugartag.methods.lslr.steps import (
     Cluster,
     Local,
     Strengths,
@@ -100,7 +99,7 @@ def test_the_objective_never_rises(cluster_size, collection):
 def test_conjugate_gradients_give_what_eigenvectors_give(collection, monkeypatch):
     exact = fit(collection, cluster_size=150).scores(everything(collection))
 
-    monkeypatch.setattr(locality_parts, "DENSE_CELLS", 0)
+    monkeypatch.setattr(parts, "DENSE_CELLS", 0)
     model = fit(collection, cluster_size=150)
 
     np.testing.assert_allclose(model.scores(everything(collection)), exact, atol=1e-6)

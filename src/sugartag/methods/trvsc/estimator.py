@@ -19,7 +19,7 @@ from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
 from sugartag.methods.near_images import NearImages, image_graph
 from sugartag.methods.settings import require, require_counts, require_not_negative
-from sugartag.methods.trvsc_updates import (
+from sugartag.methods.trvsc.updates import (
     Consistency,
     Pull,
     objective,

@@ -8,10 +8,10 @@ import numpy as np
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.threads import run_parts
-from sugartag.methods.ttc_model import SubTensors, Weights
-from sugartag.methods.ttc_parts import Graphs, Layout, all_sub_tensors, one_sub_tensor
-from sugartag.methods.ttc_solver import Fit, complete
-from sugartag.methods.ttc_start import warm_start
+from sugartag.methods.ttc.model import SubTensors, Weights
+from sugartag.methods.ttc.parts import Graphs, Layout, all_sub_tensors, one_sub_tensor
+from sugartag.methods.ttc.solver import Fit, complete
+from sugartag.methods.ttc.start import warm_start
 
 SUB_TENSORS_PER_BLOCK = 8
 

@@ -20,8 +20,8 @@ from sugartag.features.normalise import visual_rows
 from sugartag.linalg.factor_start import singular_start
 from sugartag.linalg.lle import reconstruction_weights
 from sugartag.linalg.neighbours import nearest_rows
-from sugartag.methods.locality_parts import Partition, image_geometry, make_partition, tag_geometry
-from sugartag.methods.locality_steps import (
+from sugartag.methods.lslr.parts import Partition, image_geometry, make_partition, tag_geometry
+from sugartag.methods.lslr.steps import (
     Cluster,
     Local,
     Strengths,

@@ -33,7 +33,7 @@ from sugartag.graph.user_links import user_links
 from sugartag.linalg.modes import apply_to_tags
 
 if TYPE_CHECKING:
-    from sugartag.methods.sugar_tc import SugarTC
+    from sugartag.methods.sugar_tc.estimator import SugarTC
 
 logger = logging.getLogger(__name__)
 

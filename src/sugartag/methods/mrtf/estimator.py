@@ -20,10 +20,10 @@ from sugartag.linalg.knn_graph import KnnGraph
 from sugartag.linalg.laplacian import laplacian
 from sugartag.linalg.sparse_rows import strongest_per_row
 from sugartag.linalg.tucker import Tucker
-from sugartag.methods.mrtf_fitted import Collapse, FittedRankingFactorisation
-from sugartag.methods.mrtf_graphs import tag_graph, user_graph
-from sugartag.methods.mrtf_start import Ranks, Start, random_start, smoothed_tags, warm_start
-from sugartag.methods.mrtf_training import Descent, Laplacians, Loss, Objective, Penalties, Posts
+from sugartag.methods.mrtf.fitted import Collapse, FittedRankingFactorisation
+from sugartag.methods.mrtf.graphs import tag_graph, user_graph
+from sugartag.methods.mrtf.start import Ranks, Start, random_start, smoothed_tags, warm_start
+from sugartag.methods.mrtf.training import Descent, Laplacians, Loss, Objective, Penalties, Posts
 from sugartag.methods.near_images import NearImages, image_graph
 from sugartag.methods.settings import (
     require,
