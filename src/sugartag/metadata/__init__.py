@@ -1,0 +1,1 @@
+"""Keywords, creators and titles, from the metadata of pictures and the files beside them."""
