@@ -13,8 +13,8 @@ from sugartag.changes.change import Change
 from sugartag.changes.reasons import ExplainedChange, SharedPart
 from sugartag.collection.decisions import Decision
 from sugartag.collection.readers.batch import Batch, Columns, shown
-from sugartag.collection.readers.names import clean_all
 from sugartag.collection.readers.table import read_table
+from sugartag.collection.vocabulary import clean_all
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.storage.aside import file_aside
 

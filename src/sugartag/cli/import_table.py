@@ -1,18 +1,24 @@
-"""``sugartag import``: a table of photos becomes a collection."""
+"""``sugartag import``: a table, a folder of photographs or an archive becomes a collection."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from sugartag.cli.progress import ProgressDisplay
+from sugartag.collection.folders import FolderSources, FolderSummary, import_folder, owner_rule
 from sugartag.collection.readers import ImportSummary, Sources, import_collection
+from sugartag.collection.readers.names import read_stop_tags
+from sugartag.collection.vocabulary import TagRules
+from sugartag.errors import SettingsError
 
 _PATH = click.Path(path_type=Path)
+MOST_STOP_TAGS_SHOWN = 10
 
 
-@click.command("import", short_help="Make a collection from a table of photos.")
-@click.argument("table", type=_PATH)
+@click.command("import", short_help="Make a collection from a table, a folder or an archive.")
+@click.argument("source", type=_PATH)
 @click.option("--out", required=True, type=_PATH, help="The collection folder to write.")
 @click.option("--features", type=_PATH, help="A .npy of floats, one row for each row of TABLE.")
 @click.option("--groups", type=_PATH, help="A table with the columns owner, group.")
@@ -20,7 +26,14 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--images-root", type=_PATH, help="The folder that paths start from; they are checked."
 )
-@click.option("--lowercase", is_flag=True, help="Put tags and concepts in lower case.")
+@click.option(
+    "--owner-from",
+    default="creator",
+    show_default=True,
+    metavar="folder|creator|artist|FILE",
+    help="Of a folder: whose each photograph is; FILE is a table with the columns path, owner.",
+)
+@click.option("--lowercase", "--fold-case", is_flag=True, help="Put tags in lower case.")
 @click.option(
     "--min-uses",
     type=click.IntRange(min=1),
@@ -28,24 +41,42 @@ _PATH = click.Path(path_type=Path)
     show_default=True,
     help="Drop tags that fewer images have.",
 )
+@click.option("--stop-tags", type=_PATH, help="A text file of tags to leave out, one a line.")
+@click.option(
+    "--stop-list/--no-stop-list",
+    default=None,
+    help="Leave out camera names, 'untitled', file names; on for folders and raw Flickr tags.",
+)
+@click.option("--url-encoded", is_flag=True, help="Tags are written as in a URL: caf%C3%A9.")
+@click.option("--update", is_flag=True, help="Of a folder: read only what is new or has changed.")
 @click.option("--overwrite", is_flag=True, help="Replace a collection of the same name.")
 def command(
-    table: Path,
+    source: Path,
     out: Path,
     features: Path | None,
     groups: Path | None,
     truth: Path | None,
     images_root: Path | None,
+    owner_from: str,
     lowercase: bool,
     min_uses: int,
+    stop_tags: Path | None,
+    stop_list: bool | None,
+    url_encoded: bool,
+    update: bool,
     overwrite: bool,
 ) -> None:
-    """Make a collection from TABLE, a .csv, .tsv, .jsonl (these also .gz) or .parquet file.
+    """Make a collection from SOURCE: a table, or a folder of photographs.
 
-    Its columns are image_id, owner and tags (a list, or text split on '|'), optionally path and
-    title; others are ignored. Owner and tags may be empty. Texts are put in Unicode NFC and
-    trimmed; paths are kept as they are. Any number of rows fits: only the distinct tags, owners,
-    groups and concepts are held in memory.
+    A table is a .csv, .tsv, .jsonl (these also .gz) or .parquet file with the columns image_id,
+    owner and tags (a list, or text split on '|'), optionally path and title; others are ignored.
+    Owner and tags may be empty. Texts are put in Unicode NFC and trimmed; paths are kept as they
+    are. Any number of rows fits: only the distinct tags, owners, groups and concepts are held in
+    memory.
+
+    Of a folder, all JPEG, PNG, WebP, TIFF and HEIC files below it are taken. Their tags are the
+    keywords of their XMP sidecars (photo.jpg.xmp, photo.xmp), of the XMP and IPTC inside them,
+    and of a text file beside them (photo.txt), together.
 
     \b
     Example:
@@ -54,19 +85,52 @@ def command(
       1,anna,beach|sun
       2,ben,dog
       $ sugartag import photos.csv --out photos --features vectors.npy
+      $ sugartag import ~/Pictures --out pictures --owner-from folder
     """  # noqa: D301 - click looks for the backspace character itself
-    sources = Sources(table, features, groups, truth, images_root)
-    with ProgressDisplay() as progress:
-        summary = import_collection(
-            sources,
-            out,
-            lowercase=lowercase,
-            min_uses=min_uses,
-            overwrite=overwrite,
-            progress=progress,
-        )
-    for line in _lines(summary, out):
+    rules = TagRules(lowercase=lowercase, min_uses=min_uses, url_encoded=url_encoded)
+    if stop_tags is not None:
+        rules = replace(rules, stop_tags=read_stop_tags(stop_tags))
+    if source.is_dir():
+        _refuse(features=features, images_root=images_root, what="a folder of photographs")
+        rules = rules if stop_list is False else rules.with_stop_words()
+        folder = FolderSources(source, owner_rule(owner_from), groups, truth)
+        with ProgressDisplay() as progress:
+            found = import_folder(
+                folder, out, rules=rules, update=update, overwrite=overwrite, progress=progress
+            )
+        lines = folder_lines(found, out)
+    else:
+        _refuse(update=update, what="a table")
+        rules = rules.with_stop_words() if stop_list else rules
+        sources = Sources(source, features, groups, truth, images_root)
+        with ProgressDisplay() as progress:
+            summary = import_collection(
+                sources, out, rules=rules, overwrite=overwrite, progress=progress
+            )
+        lines = _lines(summary, out)
+    for line in lines:
         click.echo(line)
+
+
+def _refuse(*, what: str, **options: object) -> None:
+    """Raise if an option was given that does not go with what is imported."""
+    for name, value in options.items():
+        if value:
+            raise SettingsError(f"--{name.replace('_', '-')} does not go with {what}; leave it out")
+
+
+def folder_lines(found: FolderSummary, out: Path) -> list[str]:
+    """Return what is said of the import of a folder."""
+    first, *rest = _lines(found.collection, out)
+    lines = [first]
+    if found.files_known or found.files_gone:
+        lines.append(
+            f"  read {_count(found.files_read, 'new or changed file')}; "
+            f"{found.files_known:,} unchanged, {found.files_gone:,} gone"
+        )
+    if found.problems:
+        lines.append(f"  {_count(found.problems, 'problem')}: see {out / 'errors.jsonl'}")
+    return [*lines, *rest]
 
 
 def _lines(summary: ImportSummary, out: Path) -> list[str]:
@@ -87,6 +151,14 @@ def _lines(summary: ImportSummary, out: Path) -> list[str]:
     if summary.skipped_memberships:
         rows = _count(summary.skipped_memberships, "membership")
         lines.append(f"  skipped, as the owner has no image here: {rows}")
+    if summary.stop_tags:
+        ordered = sorted(summary.stop_tags, key=lambda tag: (-summary.stop_tags[tag], tag))
+        named = ", ".join(ordered[:MOST_STOP_TAGS_SHOWN])
+        more = ", ..." if len(ordered) > MOST_STOP_TAGS_SHOWN else ""
+        lines.append(f"  left out {_count(len(ordered), 'stop tag')}: {named}{more}")
+    if summary.variants:
+        pairs = _count(summary.variants, "pair")
+        lines.append(f"  {pairs} of tags look alike, none is merged: see {out / 'variants.csv'}")
     if not summary.features:
         lines.append("  no features: methods that look at the images need --features")
     folder = shlex.quote(str(out))
