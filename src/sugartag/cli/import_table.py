@@ -1,12 +1,13 @@
 """``sugartag import``: a table, a folder of photographs or an archive becomes a collection."""
 
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from sugartag.cli.progress import ProgressDisplay
+from sugartag.collection.archives import FORMATS, detected_format, open_archive
 from sugartag.collection.folders import FolderSources, FolderSummary, import_folder, owner_rule
 from sugartag.collection.readers import ImportSummary, Sources, import_collection
 from sugartag.collection.readers.names import read_stop_tags
@@ -20,6 +21,14 @@ MOST_STOP_TAGS_SHOWN = 10
 @click.command("import", short_help="Make a collection from a table, a folder or an archive.")
 @click.argument("source", type=_PATH)
 @click.option("--out", required=True, type=_PATH, help="The collection folder to write.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["auto", "table", "folder", *FORMATS]),
+    default="auto",
+    show_default=True,
+    help="What SOURCE is; archives are recognised by the files in them.",
+)
 @click.option("--features", type=_PATH, help="A .npy of floats, one row for each row of TABLE.")
 @click.option("--groups", type=_PATH, help="A table with the columns owner, group.")
 @click.option("--truth", type=_PATH, help="A table with the columns image_id, concept.")
@@ -53,6 +62,7 @@ MOST_STOP_TAGS_SHOWN = 10
 def command(
     source: Path,
     out: Path,
+    format_name: str,
     features: Path | None,
     groups: Path | None,
     truth: Path | None,
@@ -66,7 +76,7 @@ def command(
     update: bool,
     overwrite: bool,
 ) -> None:
-    """Make a collection from SOURCE: a table, or a folder of photographs.
+    """Make a collection from SOURCE: a table, a folder of photographs, or an archive.
 
     A table is a .csv, .tsv, .jsonl (these also .gz) or .parquet file with the columns image_id,
     owner and tags (a list, or text split on '|'), optionally path and title; others are ignored.
@@ -77,6 +87,9 @@ def command(
     Of a folder, all JPEG, PNG, WebP, TIFF and HEIC files below it are taken. Their tags are the
     keywords of their XMP sidecars (photo.jpg.xmp, photo.xmp), of the XMP and IPTC inside them,
     and of a text file beside them (photo.txt), together.
+
+    Archives are NUS-WIDE, MIRFLICKR, those of the jingwei survey, YFCC100M, the ImageFolder of
+    Hugging Face and the output of clip-retrieval.
 
     \b
     Example:
@@ -90,26 +103,81 @@ def command(
     rules = TagRules(lowercase=lowercase, min_uses=min_uses, url_encoded=url_encoded)
     if stop_tags is not None:
         rules = replace(rules, stop_tags=read_stop_tags(stop_tags))
-    if source.is_dir():
+    kind = _kind(source) if format_name == "auto" else format_name
+    options = _Options(out, rules, stop_list, update=update, overwrite=overwrite)
+    if kind == "folder":
         _refuse(features=features, images_root=images_root, what="a folder of photographs")
-        rules = rules if stop_list is False else rules.with_stop_words()
-        folder = FolderSources(source, owner_rule(owner_from), groups, truth)
-        with ProgressDisplay() as progress:
-            found = import_folder(
-                folder, out, rules=rules, update=update, overwrite=overwrite, progress=progress
-            )
-        lines = folder_lines(found, out)
+        sources = FolderSources(source, owner_rule(owner_from), groups, truth)
+        lines = _import_folder(sources, options)
     else:
-        _refuse(update=update, what="a table")
-        rules = rules.with_stop_words() if stop_list else rules
-        sources = Sources(source, features, groups, truth, images_root)
-        with ProgressDisplay() as progress:
-            summary = import_collection(
-                sources, out, rules=rules, overwrite=overwrite, progress=progress
-            )
-        lines = _lines(summary, out)
+        _refuse(update=update, what="a table" if kind == "table" else f"an archive ({kind})")
+        given = Sources(source, features, groups, truth, images_root)
+        lines = _import_table(given, options) if kind == "table" else _import(kind, given, options)
     for line in lines:
         click.echo(line)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What all imports are asked for."""
+
+    out: Path
+    rules: TagRules
+    stop_list: bool | None
+    update: bool
+    overwrite: bool
+
+    def rules_for(self, *, raw_tags: bool) -> TagRules:
+        """Return the rules with the built-in stop tags, if asked for or of use by default."""
+        wanted = raw_tags if self.stop_list is None else self.stop_list
+        return self.rules.with_stop_words() if wanted else self.rules
+
+
+def _kind(source: Path) -> str:
+    return detected_format(source) or ("folder" if source.is_dir() else "table")
+
+
+def _import_folder(sources: FolderSources, options: _Options) -> list[str]:
+    with ProgressDisplay() as progress:
+        found = import_folder(
+            sources,
+            options.out,
+            rules=options.rules_for(raw_tags=True),
+            update=options.update,
+            overwrite=options.overwrite,
+            progress=progress,
+        )
+    return folder_lines(found, options.out)
+
+
+def _import_table(sources: Sources, options: _Options, *, raw_tags: bool = False) -> list[str]:
+    with ProgressDisplay() as progress:
+        summary = import_collection(
+            sources,
+            options.out,
+            rules=options.rules_for(raw_tags=raw_tags),
+            overwrite=options.overwrite,
+            progress=progress,
+        )
+    return _lines(summary, options.out)
+
+
+def _import(kind: str, given: Sources, options: _Options) -> list[str]:
+    """Import an archive; what the command line names goes before what the archive holds."""
+    folders = {
+        name: path
+        for name, path in (("features", given.features), ("truth", given.truth))
+        if isinstance(path, Path) and path.is_dir()
+    }
+    archive = open_archive(given.places[0], kind, **folders)
+    sources = Sources(
+        table=archive.table,
+        features=archive.features if "features" in folders else given.features or archive.features,
+        groups=given.groups or archive.groups,
+        truth=archive.truth if "truth" in folders else given.truth or archive.truth,
+        images_root=given.images_root or archive.images_root,
+    )
+    return _import_table(sources, options, raw_tags=archive.raw_tags)
 
 
 def _refuse(*, what: str, **options: object) -> None:
