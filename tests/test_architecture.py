@@ -28,6 +28,7 @@ ROWS = [
     {"pipeline"},
     {"costs"},
     {"report"},
+    {"photos"},
     {"demo"},
     {"reproduce"},
     {"cli"},

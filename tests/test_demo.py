@@ -17,9 +17,9 @@ from sugartag.cli.main import main
 from sugartag.collection import open_collection
 from sugartag.demo import MIN_USES, import_shipped
 from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE
-from sugartag.demo.findings import N_PICTURES, PICTURES_PER_OWNER
 from sugartag.errors import StorageError
 from sugartag.evaluation.protocol import hidden_task
+from sugartag.report.chosen import N_PICTURES, PICTURES_PER_OWNER
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 """An address in name only: it marks a drawing as one, and nobody fetches it."""

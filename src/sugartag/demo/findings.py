@@ -1,11 +1,8 @@
 """What the demo found, put on one page."""
 
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from sugartag.collection.model import Collection
 from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE, SMALL_TENSOR, Contestant
@@ -13,21 +10,17 @@ from sugartag.evaluation.cost import machine
 from sugartag.evaluation.protocol import Task
 from sugartag.evaluation.results import MethodResult
 from sugartag.pipeline.changes import Change
+from sugartag.report.chosen import PICTURES_PER_OWNER, PICTURES_PER_TAG, Loaded, chosen_pictures
 from sugartag.report.content import (
     Charts,
     Counts,
     Interval,
     MethodRow,
-    Picture,
     Report,
     Verdict,
     count_added,
     count_scores,
 )
-
-N_PICTURES = 60
-PICTURES_PER_OWNER = 3
-PICTURES_PER_TAG = 4
 
 
 def build_report(
@@ -66,7 +59,7 @@ def build_report(
             hidden=sum(map(len, hidden.values())),
             recovered=recovered,
         ),
-        pictures=tuple(_pictures(collection, by_image, seed)),
+        pictures=tuple(chosen_pictures(collection, by_image, seed, _loading(collection))),
         comparison=tuple(_row(one, results[one.label]) for one in CONTESTANTS),
         best=best,
         protocol=(
@@ -92,30 +85,10 @@ def _hidden_tags(task: Task) -> dict[str, frozenset[str]]:
     return found
 
 
-def _pictures(
-    collection: Collection, by_image: Mapping[str, list[Verdict]], seed: int
-) -> Iterator[Picture]:
-    """Yield pictures in random order that have something added or doubted, few of a kind."""
-    paths, titles = collection.texts_of("paths"), collection.texts_of("titles")
-    if paths is None or titles is None or collection.images_root is None:
-        return
-    of_owner: Counter[int] = Counter()
-    of_tag: Counter[str] = Counter()
-    shown = 0
-    for row in np.random.default_rng(seed).permutation(collection.n_images).tolist():
-        verdicts = by_image.get(collection.ids[row], [])
-        owner = int(collection.owner[row])
-        subject = next((one.tag for one in verdicts if one.action != "doubt"), "")
-        if all(one.action == "keep" for one in verdicts) or shown >= N_PICTURES:
-            continue
-        if of_owner[owner] >= PICTURES_PER_OWNER or of_tag[subject] >= PICTURES_PER_TAG:
-            continue
-        of_owner[owner] += 1
-        of_tag[subject] += 1
-        shown += 1
-        image = (Path(collection.images_root) / paths[row]).read_bytes()
-        name = collection.owner_names[owner]
-        yield Picture(image, "image/webp", titles[row], name, tuple(verdicts))
+def _loading(collection: Collection) -> Callable[[str], Loaded]:
+    """Return what reads the shipped pictures, which are small enough to be shown as they are."""
+    root = Path(str(collection.images_root))
+    return lambda path: ((root / path).read_bytes(), "image/webp")
 
 
 def _row(contestant: Contestant, result: MethodResult) -> MethodRow:
