@@ -13,8 +13,8 @@ that a run which was killed anywhere and is started again ends with the same fil
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from sugartag.collection.folders import FolderSources, import_folder, is_up_to_date, owner_rule
@@ -72,7 +72,7 @@ def retag_photos(
     opened = open_collection(collection)
     model, line = _fitted(asked, opened, engine)
     say(f"3 of 5, fit: {line}")
-    changes = propose(model, opened, engine=engine)
+    changes = propose(model, opened, engine=engine, thresholds=Thresholds())
     counts = write_changes(changes, asked.out / "changes.csv", overwrite=True)
     say(
         f"4 of 5, suggest: {counts['add']:,} tags to add, {counts['doubt']:,} to doubt, "
@@ -95,25 +95,32 @@ def _check(asked: Photos) -> None:
 
 def _imported(asked: Photos, folder: Path, progress: Progress | None) -> str:
     """Import the folder, unless it and what is asked are as they were; say what there is."""
-    wanted = {key: str(value) for key, value in asdict(asked).items() if key != "out"}
-    wanted["folder"] = str(asked.folder.resolve())
-    imports = {key: wanted[key] for key in ("folder", "owner_from", "min_uses", "lowercase")}
-    same = _settings(asked.out) == imports
+    wanted = {
+        "folder": str(asked.folder.resolve()),
+        "owner_from": asked.owner_from,
+        "min_uses": asked.min_uses,
+        "lowercase": asked.lowercase,
+    }
+    same = _settings(asked.out) == wanted
     sources = FolderSources(asked.folder, owner_rule(asked.owner_from))
     if same and is_up_to_date(asked.folder, folder):
         return f"{open_collection(folder).n_images:,} photographs, none of them new or changed"
+    if not same:
+        # Should the import be killed, what stands there is known to be of no run in particular.
+        _write_settings(asked.out, {})
     found = import_folder(
         sources, folder, rules=asked.rules, update=same, overwrite=True, progress=progress
     )
-    with file_aside(asked.out / SETTINGS, overwrite=True) as partial:
-        partial.write_text(json.dumps(imports, indent=1) + "\n", encoding="utf-8")
+    _write_settings(asked.out, wanted)
     summary = found.collection
     line = f"{summary.images:,} photographs, {summary.tags:,} tags, {summary.owners:,} owners"
-    return (
-        f"{line}; {found.problems:,} problems: {folder / 'errors.jsonl'}"
-        if found.problems
-        else line
-    )
+    problems = f"; {found.problems:,} problems: {folder / 'errors.jsonl'}"
+    return f"{line}{problems if found.problems else ''}"
+
+
+def _write_settings(out: Path, settings: Mapping[str, object]) -> None:
+    with file_aside(out / SETTINGS, overwrite=True) as partial:
+        partial.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
 def _settings(out: Path) -> object:
