@@ -20,7 +20,7 @@ class Listed(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Listed("demo", "Retag the shipped drawings and write a report to look at."),
+    "demo": Listed("demo", "Retag the shipped photographs and write a report to look at."),
     "photos": Listed("photos", "Do it all for a folder of photographs."),
     "import": Listed("import_table", "Make a collection from a table, folder or archive."),
     "estimate": Listed("estimate", "Say what a fit will take: time, memory and disk."),

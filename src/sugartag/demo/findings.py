@@ -1,15 +1,16 @@
 """What the demo found, put on one page."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sugartag.collection.model import Collection
 from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE, SMALL_TENSOR, Contestant
+from sugartag.demo.shipped import Shipped
 from sugartag.evaluation.cost import machine
 from sugartag.evaluation.protocol import Task
 from sugartag.evaluation.results import MethodResult
-from sugartag.pipeline.changes import Change
+from sugartag.photos.shown import Shown
 from sugartag.report.chosen import PICTURES_PER_OWNER, PICTURES_PER_TAG, Loaded, chosen_pictures
 from sugartag.report.content import (
     Charts,
@@ -24,11 +25,12 @@ from sugartag.report.content import (
 
 
 def build_report(
+    shipped: Shipped,
     collection: Collection,
     task: Task,
     results: Mapping[str, MethodResult],
     best: str,
-    changes: Sequence[Change],
+    shown: Shown,
     *,
     seed: int,
     began: float,
@@ -36,7 +38,7 @@ def build_report(
     """Put what was found on one page."""
     hidden = _hidden_tags(task)
     by_image: dict[str, list[Verdict]] = {}
-    for change in changes:
+    for change in shown.changes:
         found = change.tag in hidden.get(change.image_id, ()) if change.action == "add" else None
         verdict = Verdict(change.tag, change.action, change.score, change.reason, found)
         by_image.setdefault(change.image_id, []).append(verdict)
@@ -44,12 +46,8 @@ def build_report(
     added = [verdict for verdict in verdicts if verdict.action == "add"]
     recovered = sum(verdict.recovered is True for verdict in added)
     return Report(
-        title="OpenClipart, retagged",
-        lead=(
-            "Thousands of drawings, tagged by the people who drew them: some tags missing, some "
-            "odd. sugartag looked at every picture, at who drew it and at how the others tag, and "
-            "says which tags to add, which to keep and which to doubt."
-        ),
+        title=shipped.title,
+        lead=shipped.lead,
         counts=Counts(
             images=collection.n_images,
             tags=collection.n_tags,
@@ -69,8 +67,8 @@ def build_report(
         ),
         charts=Charts(scores=count_scores(verdicts), most_added=count_added(verdicts)),
         facts=_facts(results[best], best, seed, time.perf_counter() - began),
-        commands=_commands(results[best]),
-        notes=_notes(best),
+        commands=_commands(results[best], shipped),
+        notes=(*_notes(best, shown.add_from), shipped.credit),
     )
 
 
@@ -118,10 +116,10 @@ def _facts(
     )
 
 
-def _commands(result: MethodResult) -> tuple[str, ...]:
+def _commands(result: MethodResult, shipped: Shipped) -> tuple[str, ...]:
     chosen = " ".join(f"--set {key}={value}" for key, value in SMALL_TENSOR.items())
     return (
-        "sugartag demo",
+        f"sugartag demo{' --drawings' if shipped.noun == 'drawings' else ''}",
         "sugartag evaluate demo-out/collection --hide 0.3 --methods all",
         f"sugartag fit demo-out/collection --out demo-out/model --method {result.name}"
         + (
@@ -133,14 +131,14 @@ def _commands(result: MethodResult) -> tuple[str, ...]:
     )
 
 
-def _notes(best: str) -> tuple[str, ...]:
+def _notes(best: str, add_from: float) -> tuple[str, ...]:
     return (
         f"The pictures are a random choice among those with something to add or to doubt, at most "
         f"{PICTURES_PER_OWNER} by one person and {PICTURES_PER_TAG} of one subject; none was "
         "picked for looking good.",
+        f"Suggestions are shown from a probability of {add_from:g} on.",
         "A suggested tag that nobody gave counts as wrong in the comparison, though it may well be "
         "right: every figure is a lower bound.",
         f"The suggestions shown are by {best}, which found most hidden tags here. The same "
         "tags were hidden for all methods; settings are defaults, with fewer anchors for sugar-tc.",
-        "Drawings and tags: Open Clip Art Library, dedicated to the public domain by their makers.",
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sugartag.collection.model import Collection
 from sugartag.evaluation.cost import machine
-from sugartag.pipeline.changes import Change
+from sugartag.photos.shown import Shown
 from sugartag.report.chosen import PICTURES_PER_OWNER, PICTURES_PER_TAG, Loaded, chosen_pictures
 from sugartag.report.content import (
     Charts,
@@ -21,7 +21,7 @@ from sugartag.report.content import (
 def build_report(
     name: str,
     collection: Collection,
-    changes: Sequence[Change],
+    shown: Shown,
     *,
     evidence: str,
     facts: Mapping[str, str],
@@ -31,7 +31,7 @@ def build_report(
 ) -> Report:
     """Put what was found on one page."""
     by_image: dict[str, list[Verdict]] = {}
-    for change in changes:
+    for change in shown.changes:
         verdict = Verdict(change.tag, change.action, change.score, change.reason)
         by_image.setdefault(change.image_id, []).append(verdict)
     verdicts = [verdict for some in by_image.values() for verdict in some]
@@ -60,8 +60,9 @@ def build_report(
         commands=tuple(map(shlex.join, commands)),
         notes=(
             "The pictures are a random choice among those with something to add or to doubt, at "
-            f"most {PICTURES_PER_OWNER} by one person and {PICTURES_PER_TAG} of one subject. All "
-            "suggestions stand in changes.csv.",
+            f"most {PICTURES_PER_OWNER} by one person and {PICTURES_PER_TAG} of one subject.",
+            f"Suggestions are shown from a probability of {shown.add_from:g} on; changes.csv has "
+            "those that are sure enough to be added.",
         ),
     )
 

@@ -26,6 +26,7 @@ from sugartag.errors import CollectionError, StorageError
 from sugartag.methods.registry import make_method
 from sugartag.photos.embedding import embed, shown_by
 from sugartag.photos.page import build_report, commands_for
+from sugartag.photos.shown import shown_changes
 from sugartag.pipeline.changes import write_changes
 from sugartag.pipeline.fitting import DEFAULT_METHOD, evidence_summary, fit_model, run_id
 from sugartag.pipeline.model import Model, load_model, save_model
@@ -34,8 +35,6 @@ from sugartag.report.page import write_report
 from sugartag.storage.aside import file_aside
 
 SETTINGS = "settings.json"
-SHOWN = Thresholds(add=0.5)
-"""The page shows more than would be added: whatever is more probable than not."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,8 @@ def retag_photos(
         f"4 of 5, suggest: {counts['add']:,} tags to add, {counts['doubt']:,} to doubt, "
         f"{counts['keep']:,} to keep: {asked.out / 'changes.csv'}"
     )
+    if not counts["add"]:
+        say("  no tag is sure enough to be added; the page shows those that are most likely")
     page = asked.out / "report.html"
     _write_page(asked, opened, model, engine, page)
     say(f"5 of 5, report: {page}")
@@ -148,11 +149,10 @@ def _fitted(asked: Photos, collection: Collection, engine: Engine) -> tuple[Mode
 def _write_page(
     asked: Photos, collection: Collection, model: Model, engine: Engine, page: Path
 ) -> None:
-    shown = propose(model, collection, engine=engine, thresholds=SHOWN)
     report = build_report(
         asked.folder.resolve().name,
         collection,
-        [change for some in shown for change in some],
+        shown_changes(model, collection, engine=engine),
         evidence=evidence_summary(model.fitted),
         facts={"Folder": str(asked.folder), "Encoder": asked.encoder, "Seed": str(asked.seed)},
         commands=commands_for(asked.folder, asked.out, asked.owner_from, asked.encoder),
