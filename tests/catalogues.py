@@ -1,6 +1,7 @@
 """A small catalogue for tests: four images, one of them without tags, and a run of proposals."""
 
 from pathlib import Path
+from shutil import copyfile, copytree
 from typing import Literal
 
 from sugartag.changes import Change
@@ -27,6 +28,16 @@ CHANGES = [
     change("3", "beach", "add", 0.75),
     change("4", "Sun", "doubt", 0.1),
 ]
+
+
+def copied_catalogue(template: Path, folder: Path) -> Catalogue:
+    """Return a catalogue of its own that is as the template."""
+    for path in template.iterdir():
+        if path.is_dir():
+            copytree(path, folder / path.name)
+        else:
+            copyfile(path, folder / path.name)
+    return Catalogue.open(folder / "catalogue.sqlite")
 
 
 def made_catalogue(tmp_path: Path) -> Catalogue:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogues import CHANGES, RUN, change, made_catalogue
+from catalogues import CHANGES, RUN, change, copied_catalogue, made_catalogue
 from sugartag.changes.catalogue import Catalogue, Pending, catalogue_of
 from sugartag.changes.selecting import Selection
 from sugartag.changes.store import default_path
@@ -16,9 +16,16 @@ from sugartag.errors import CollectionError, ConflictError, SettingsError, Stora
 from tables import ROWS, imported
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("catalogue")
+    made_catalogue(folder).close()
+    return folder
+
+
 @pytest.fixture
-def catalogue(tmp_path: Path):
-    with made_catalogue(tmp_path) as made:
+def catalogue(template: Path, tmp_path: Path):
+    with copied_catalogue(template, tmp_path) as made:
         yield made
 
 
@@ -273,7 +280,7 @@ def test_the_next_image_is_the_next_one_with_something_open(catalogue):
 
 def decide_many(path: Path, name: str) -> None:
     with Catalogue.open(path) as catalogue:
-        for turn in range(40):
+        for turn in range(20):
             catalogue.decide("3", "sun", ("accept", "reject")[turn % 2], reviewer=name)
             catalogue.decide("1", f"tag of {name} {turn}", "accept", reviewer=name)
 
@@ -291,9 +298,9 @@ def test_four_processes_deciding_at_once_lose_nothing(catalogue):
     assert [worker.exitcode for worker in workers] == [0] * 4
     for name in names:
         own = [one for one in log if one.reviewer == name]
-        assert [one.verdict for one in own if one.tag == "sun"] == ["accept", "reject"] * 20
+        assert [one.verdict for one in own if one.tag == "sun"] == ["accept", "reject"] * 10
         assert [one.tag for one in own if one.tag != "sun"] == [
-            f"tag of {name} {turn}" for turn in range(40)
+            f"tag of {name} {turn}" for turn in range(20)
         ]
     last = [one for one in log if one.tag == "sun"][-1]
     assert catalogue.standing("3", "sun") == (last.verdict, last.decision)

@@ -61,7 +61,7 @@ class Loading(Store):
 
     def set_fact(self, name: str, value: str) -> None:
         """Keep a fact about the catalogue, such as ``images_root``."""
-        with self.writing() as connection:
+        with self.writing(durable=False) as connection:
             connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def fact(self, name: str) -> str | None:
@@ -87,7 +87,7 @@ class Loading(Store):
             owners = [owner.get(number) for number in collection.owner[block].tolist()]
             optional = [["" for _ in names] if t is None else list(t[block]) for t in texts]
             tags = collection.tags_of(block)
-            with self.writing() as connection:
+            with self.writing(durable=False) as connection:
                 known = self._known_images(names)
                 fresh = [k for k, image_id in enumerate(names) if image_id not in known]
                 connection.executemany(
@@ -139,7 +139,7 @@ class Loading(Store):
     def _begin_run(
         self, run_id: str, method: str | None, settings: Mapping[str, Any], created: str | None
     ) -> int:
-        with self.writing() as connection:
+        with self.writing(durable=False) as connection:
             taken = self.first("SELECT run, kind FROM runs WHERE run_id = ?", (run_id,))
             if taken is not None and taken[1] != "suggest":
                 raise CollectionError(
@@ -179,7 +179,7 @@ class Loading(Store):
             ranks[number, one.action] += 1
             rank = ranks[number, one.action]
             rows.append((run, number, tag[place], one.action, float(one.score), rank, one.reason))
-        with self.writing() as connection:
+        with self.writing(durable=False) as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO proposals "
                 "(run, image, tag, action, probability, rank, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -195,7 +195,7 @@ class Loading(Store):
             "owner": ("i.owner", owned),
             "group": ('m."group"', f"{owned} JOIN memberships m ON m.owner = i.owner"),
         }
-        with self.writing() as connection:
+        with self.writing(durable=False) as connection:
             for facet, (key, join) in joins.items():
                 connection.execute(
                     f"INSERT INTO proposal_counts SELECT ?, ?, {key}, p.action, count(*) "
@@ -210,7 +210,7 @@ class Loading(Store):
         owners = self._numbers("owners", "owner", collection.owner_names)
         groups = self._numbers("groups", '"group"', collection.group_names)
         pairs = collection.groups.tocoo()
-        with self.writing() as connection:
+        with self.writing(durable=False) as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO memberships VALUES (?, ?)",
                 [
@@ -225,7 +225,7 @@ class Loading(Store):
         wanted = list(names)
         known = self._look_up(table, key, "name", wanted)
         if fresh := [name for name in dict.fromkeys(wanted) if name not in known]:
-            with self.writing() as connection:
+            with self.writing(durable=False) as connection:
                 connection.executemany(
                     f"INSERT OR IGNORE INTO {table} (name) VALUES (?)", [(n,) for n in fresh]
                 )

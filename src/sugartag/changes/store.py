@@ -102,13 +102,21 @@ class Store:
         return found
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """Open a transaction that writes: all of it is kept, or none.
 
-        It is IMMEDIATE: two writers wait for each other at its start, never halfway.
+        It is IMMEDIATE: two writers wait for each other at its start, never halfway. One that is
+        not ``durable`` may be lost when the power fails, as a whole, until a durable one follows.
         """
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
+        connection = self.connection
+        if not durable and not connection.in_transaction:
+            connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with self._transaction("BEGIN IMMEDIATE"):
+                yield connection
+        finally:
+            if not durable and not connection.in_transaction:
+                connection.execute("PRAGMA synchronous = FULL")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -192,8 +200,7 @@ def _write_schema(path: Path) -> None:
     try:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.executescript(TABLES)
-        connection.executescript(TRIGGERS)
+        connection.executescript(f"BEGIN; {TABLES} {TRIGGERS} COMMIT;")
         connection.execute("PRAGMA journal_mode = WAL")
     finally:
         connection.close()
