@@ -14,6 +14,7 @@ ROWS = [
     {"errors", "_typing"},
     {"_extras"},
     {"storage", "engine"},
+    {"metadata"},
     {"resuming"},
     {"linalg"},
     {"collection"},
