@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sugartag.changes import Change
 from sugartag.changes.browsing import Selection
 from sugartag.changes.catalogue import Catalogue
-from sugartag.changes.search import search
+from sugartag.changes.searching import search
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
 from sugartag.evaluation.cost import machine
+from sugartag.pipeline.changes import Change
 
 FORMAT = "sugartag-bench-catalogue/1"
 TAGS_PER_IMAGE, ADDITIONS_PER_IMAGE = 10, 3

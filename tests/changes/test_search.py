@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from catalogues import copied_catalogue, made_catalogue
-from sugartag.changes.search import search
+from sugartag.changes.searching import search
 from sugartag.errors import SettingsError
 
 

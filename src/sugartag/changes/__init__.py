@@ -1,7 +1,31 @@
-"""Change sets: what a model proposes for each image, and the files they are kept in."""
+"""From proposals to tags: the catalogue, decisions, the journal, applying, undoing, exports."""
 
-from sugartag.changes.change import Change
-from sugartag.changes.files import write_changes
-from sugartag.changes.propose import Thresholds, propose
+from sugartag.changes.browsing import FacetCount, Page, Proposal
+from sugartag.changes.catalogue import (
+    Catalogue,
+    GivenTag,
+    ImageRecord,
+    Pending,
+    RunRecord,
+    catalogue_of,
+)
+from sugartag.changes.deciding import Decided
+from sugartag.changes.searching import Found, Hit, search
+from sugartag.changes.selecting import Selection
 
-__all__ = ["Change", "Thresholds", "propose", "write_changes"]
+__all__ = [
+    "Catalogue",
+    "Decided",
+    "FacetCount",
+    "Found",
+    "GivenTag",
+    "Hit",
+    "ImageRecord",
+    "Page",
+    "Pending",
+    "Proposal",
+    "RunRecord",
+    "Selection",
+    "catalogue_of",
+    "search",
+]
