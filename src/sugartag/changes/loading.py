@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from sugartag.changes.store import Row, Store, now
 from sugartag.collection.model import Collection
-from sugartag.collection.readers.names import clean
+from sugartag.collection.vocabulary import clean
 from sugartag.errors import CollectionError
 
 ROWS_PER_WRITE = 20_000
