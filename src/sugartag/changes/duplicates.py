@@ -103,9 +103,8 @@ def _by_company(
 
 def _company(together: SparseRows) -> list[tuple[int, int]]:
     """Return the pairs of tags whose other company is the same."""
-    count = together.diagonal()
-    others = together - sparse.diags_array(count, format="csr")
-    others = sparse.csr_array(others.astype(np.float64))
+    others = sparse.csr_array(together.astype(np.float64))
+    others.setdiag(0)
     others.eliminate_zeros()
     square = np.asarray(others.multiply(others).sum(axis=1)).ravel()
     products = sparse.coo_array(sparse.triu(others @ others.T, k=1))

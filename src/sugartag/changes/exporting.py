@@ -123,15 +123,17 @@ def export_records(
 ) -> int:
     """Write a JSON object for each image: one on each line, or all of them in one document."""
     count = 0
-    with file_aside(path, overwrite=overwrite) as aside:
-        with aside.open("w", encoding="utf-8", newline="") as file:
-            file.write("" if lines else wrapped[0])
-            for one in tagged_images(catalogue, as_stored=as_stored):
-                between = "" if lines or not count else ",\n"
-                file.write(between + json.dumps(record(one), ensure_ascii=False))
-                file.write("\n" if lines else "")
-                count += 1
-            file.write("" if lines else wrapped[1])
+    with (
+        file_aside(path, overwrite=overwrite) as aside,
+        aside.open("w", encoding="utf-8", newline="") as file,
+    ):
+        file.write("" if lines else wrapped[0])
+        for one in tagged_images(catalogue, as_stored=as_stored):
+            between = "" if lines or not count else ",\n"
+            file.write(between + json.dumps(record(one), ensure_ascii=False))
+            file.write("\n" if lines else "")
+            count += 1
+        file.write("" if lines else wrapped[1])
     return count
 
 
