@@ -26,6 +26,7 @@ ROWS = [
     {"methods"},
     {"evaluation"},
     {"pipeline"},
+    {"changes"},
     {"costs"},
     {"report"},
     {"photos"},
