@@ -22,6 +22,7 @@ class Listed(NamedTuple):
 COMMANDS = {
     "demo": Listed("demo", "Retag the shipped drawings and write a report to look at."),
     "import": Listed("import_table", "Make a collection from a table of photos."),
+    "embed": Listed("embed", "Describe the pictures of a collection by an encoder."),
     "estimate": Listed("estimate", "Say what a fit will take: time, memory and disk."),
     "fit": Listed("fit", "Learn from a collection; write the model to a folder."),
     "suggest": Listed("suggest", "Propose tags to add, keep and doubt, image by image."),

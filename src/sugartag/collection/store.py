@@ -197,9 +197,7 @@ def _shard(reader: "_Reader", n_tags: int, n_concepts: int) -> Shard:
         paths=reader.texts("paths") if "paths.data" in reader.files else None,
         titles=reader.texts("titles") if "titles.data" in reader.files else None,
         has_features=(
-            _truth_values(reader.array("has_features"))
-            if "has_features" in reader.files
-            else None
+            _truth_values(reader.array("has_features")) if "has_features" in reader.files else None
         ),
     )
 
