@@ -9,10 +9,10 @@ row, without features, and a line in ``errors.jsonl``.
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,15 +27,11 @@ from sugartag.collection.feature_update import (
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.store import open_collection
 from sugartag.engine.base import Progress
+from sugartag.engine.checkpoint.work import ENDING, work_beside
 from sugartag.errors import CollectionError, SettingsError, StorageError
 from sugartag.features.chunks import Chunk, Reading, Task, described_chunks
 from sugartag.features.encoders import Encoder
 from sugartag.features.images import MAX_PIXELS, FileVersion, quiet_pillow
-from sugartag.resuming.code import this_code
-from sugartag.resuming.kept import ENDING
-from sugartag.resuming.work import FORMAT as WORK_FORMAT
-from sugartag.resuming.work import work_beside, work_folder_of
-from sugartag.storage.arrays import read_manifest
 from sugartag.storage.aside import file_aside
 from sugartag.storage.values import read_value, write_value
 
@@ -84,7 +80,7 @@ def embed_collection(
     ``overwrite`` replaces features of another encoder, or from elsewhere, and looks at every
     picture anew. ``threads`` decode, as many as there are cores by default.
     """
-    began = time.perf_counter()
+    began, folder = time.perf_counter(), folder.resolve()
     collection = open_collection(folder)
     root = _images_root(folder, collection)
     versions = _earlier_versions(folder, collection, encoder, overwrite=overwrite)
@@ -93,11 +89,12 @@ def embed_collection(
     run = {
         "collection": manifest_digest(folder),
         "encoder": encoder.fingerprint,
+        "pillow": metadata.version("pillow"),
         "batch": str(batch),
         "max_pixels": str(max_pixels),
         "overwrite": str(overwrite),
     }
-    with work_beside(folder, run, resume=_is_of(folder, run)) as work, quiet_pillow():
+    with work_beside(folder, run, resume=None) as work, quiet_pillow():
         parts = list(_parts(collection, versions, work.folder))
         _describe(parts, reading, encoder, progress)
         chunks = _Results(parts)
@@ -142,15 +139,6 @@ def _earlier_versions(
             "pass --overwrite to replace them"
         )
     return [file_versions(folder, number) for number in range(len(collection.shards))]
-
-
-def _is_of(folder: Path, run: Mapping[str, str]) -> bool:
-    """Tell whether work that lies beside the folder is of this very run; other work is dropped."""
-    try:
-        then: Any = read_manifest(work_folder_of(folder), format_name=WORK_FORMAT).get("run")
-    except StorageError:
-        return False
-    return bool(then == {**run, **this_code()})
 
 
 def _parts(
