@@ -23,7 +23,7 @@ from comparison.ablations import (
 from comparison.jobs import read_json, write_json
 from sugartag.methods.registry import make_method
 
-NAMES, VIEW = "without name similarity", "without the joint view"
+NAMES, VIEW = "without names in the joint view", "without the joint view"
 
 
 def by_seed(*values):
