@@ -61,18 +61,23 @@ class Rows:
         return self.has_features
 
     def features_like(self, n_features: int) -> FloatArray:
-        """Return the features, zeros where there are none.
+        """Return the features, zeros for images that have none.
 
         Raise if a model's have another number of them an image.
         """
-        if self.features is None:
-            return np.zeros((len(self), n_features), dtype=np.float32)
-        if self.features.shape[1] != n_features:
+        if self.features is None or self.features.shape[1] != n_features:
+            found = "no" if self.features is None else self.features.shape[1]
             raise CollectionError(
-                f"these images have {self.features.shape[1]} feature numbers each, the model's "
-                f"have {n_features}; describe both with the same encoder"
+                f"these images have {found} feature numbers each, the model's have {n_features}; "
+                "describe both with the same encoder"
             )
         return self.features
+
+    def features_of_all(self, n_features: int, needed_for: str) -> FloatArray:
+        """Return the features, or raise if an image has none, or another number of them."""
+        features = self.features_like(n_features)
+        _require_all(needed_for, len(self) - int(np.count_nonzero(self.described)), len(self))
+        return features
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +171,15 @@ class Collection:
                 "import a table in which some images have tags"
             )
 
-    def require_features(self, needed_for: str) -> None:
-        """Raise if no image has features."""
+    def require_features(self, needed_for: str, *, of_all: bool = False) -> None:
+        """Raise if no image has features or, where so asked, if any image has none."""
         if self.n_with_features == 0:
             raise CollectionError(
                 f"{needed_for} needs image features and this collection has none; "
                 "compute them with sugartag embed, or import it with --features X.npy"
             )
+        if of_all:
+            _require_all(needed_for, self.n_images - self.n_with_features, self.n_images)
 
     def blocks(self, rows_per_block: int | None = None) -> tuple[Block, ...]:
         """Cut the images into blocks for an engine."""
@@ -312,6 +319,15 @@ def _joined_texts(parts: Sequence[tuple[Texts | None, slice]]) -> Texts | None:
 
 def _joined(parts: Sequence[IntArray]) -> IntArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _require_all(needed_for: str, n_lacking: int, n_images: int) -> None:
+    if n_lacking:
+        raise CollectionError(
+            f"{needed_for} needs the features of every image, and {n_lacking:,} of {n_images:,} "
+            "have none; mend the files that sugartag embed lists, leave these images out, or take "
+            "another method, such as sugar-plus"
+        )
 
 
 def _n_described(shard: Shard) -> int:
