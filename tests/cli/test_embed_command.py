@@ -39,7 +39,12 @@ def test_the_shipped_encoder_is_the_default_and_a_fit_can_follow(collection: Pat
     assert "3.jpg is empty" in first.output
     assert f"next: sugartag fit {collection} --out" in first.output
     assert "had their features already: 4" in second.output
-    assert run("fit", collection, "--out", collection.parent / "model").exit_code == 0
+    model, changes = collection.parent / "model", collection.parent / "changes.csv"
+    for following in (("fit", collection), ("suggest", model, collection)):
+        out = model if following[0] == "fit" else changes
+        found = run(*following, "--out", out)
+        assert found.exit_code == 0
+        assert "1 of 5 images have no features" in found.output
 
 
 @pytest.mark.parametrize("wrong", ["clip", "onnx:gone.onnx"])

@@ -69,7 +69,8 @@ class ProgressDisplay:
         if done <= self._done_before or now <= self._started:
             return line
         rate = (done - self._done_before) / (now - self._started)
-        return f"{line}, {rate:,.3g} a second, {(total - done) / rate:,.0f} s left"
+        shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+        return f"{line}, {shown} a second, {(total - done) / rate:,.0f} s left"
 
     def _end(self) -> None:
         if self._bar is not None:
