@@ -175,8 +175,8 @@ def test_progress_in_a_log_is_a_plain_line_now_and_then(clock, monkeypatch):
             display("link images", 1000 * second, 26_000)
 
     assert log.getvalue().splitlines() == [
-        "link images: 10,000 of 26,000",
-        "link images: 20,000 of 26,000",
+        "link images: 10,000 of 26,000, 1,000 a second, 16 s left",
+        "link images: 20,000 of 26,000, 1,000 a second, 6 s left",
     ]
 
 

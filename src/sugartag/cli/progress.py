@@ -17,11 +17,12 @@ class ProgressDisplay:
         self._what = ""
         self._started = 0.0
         self._last_line = 0.0
+        self._done_before = 0
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Take note that ``done`` of ``total`` rows of the pass called ``what`` are done."""
         if what != self._what or (self._bar is not None and done < self._bar.n):
-            self._begin(what)
+            self._begin(what, done)
         if sys.stderr.isatty():
             self._show_bar(done, total)
         else:
@@ -40,9 +41,9 @@ class ProgressDisplay:
     ) -> None:
         self._end()
 
-    def _begin(self, what: str) -> None:
+    def _begin(self, what: str, done: int) -> None:
         self._end()
-        self._what = what
+        self._what, self._done_before = what, done
         self._started = self._last_line = time.monotonic()
 
     def _show_bar(self, done: int, total: int) -> None:
@@ -60,7 +61,16 @@ class ProgressDisplay:
         now = time.monotonic()
         if now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
-            print(f"{self._what}: {done:,} of {total:,}", file=sys.stderr, flush=True)
+            print(self._line(done, total, now), file=sys.stderr, flush=True)
+
+    def _line(self, done: int, total: int, now: float) -> str:
+        """Return how far it is, how fast it goes since it began, and how long it will take."""
+        line = f"{self._what}: {done:,} of {total:,}"
+        if done <= self._done_before or now <= self._started:
+            return line
+        rate = (done - self._done_before) / (now - self._started)
+        shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+        return f"{line}, {shown} a second, {(total - done) / rate:,.0f} s left"
 
     def _end(self) -> None:
         if self._bar is not None:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, row_blocks
 from sugartag.errors import CollectionError
@@ -33,6 +33,8 @@ class Rows:
     """
     titles: Texts | None = None
     """What the owner called each image; None where nobody says."""
+    has_features: BoolArray | None = None
+    """Which images have features, the rows of the others being zeros; None where all have."""
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -46,17 +48,36 @@ class Rows:
             features=None if self.features is None else self.features[chosen],
             position=self.position[chosen],
             titles=None if titles is None else Texts.of(titles[i] for i in chosen.tolist()),
+            has_features=None if self.has_features is None else self.has_features[chosen],
         )
 
+    @property
+    def described(self) -> BoolArray:
+        """Which images have features; none where the collection has none."""
+        if self.features is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        if self.has_features is None:
+            return np.ones(len(self), dtype=np.bool_)
+        return self.has_features
+
     def features_like(self, n_features: int) -> FloatArray:
-        """Return the features, or raise if a model's have another number of them an image."""
+        """Return the features, zeros for images that have none.
+
+        Raise if a model's have another number of them an image.
+        """
         if self.features is None or self.features.shape[1] != n_features:
             found = "no" if self.features is None else self.features.shape[1]
             raise CollectionError(
                 f"these images have {found} feature numbers each, the model's have {n_features}; "
-                "describe both with the same model"
+                "describe both with the same encoder"
             )
         return self.features
+
+    def features_of_all(self, n_features: int, needed_for: str) -> FloatArray:
+        """Return the features, or raise if an image has none, or another number of them."""
+        features = self.features_like(n_features)
+        _require_all(needed_for, len(self) - int(np.count_nonzero(self.described)), len(self))
+        return features
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +93,8 @@ class Shard:
     titles: Texts | None = None
     position: IntArray | None = None
     """Where the images stand in another collection, if this one is seen from there."""
+    has_features: BoolArray | None = None
+    """Which images have features; None where all have that ``features`` holds."""
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -131,6 +154,11 @@ class Collection:
         return 0 if first is None else int(first.shape[1])
 
     @property
+    def n_with_features(self) -> int:
+        """How many images have features."""
+        return sum(_n_described(shard) for shard in self.shards)
+
+    @property
     def has_truth(self) -> bool:
         """Whether the true concepts of the images are known."""
         return bool(self.concept_names)
@@ -143,13 +171,15 @@ class Collection:
                 "import a table in which some images have tags"
             )
 
-    def require_features(self, needed_for: str) -> None:
-        """Raise if the images have no features."""
-        if self.n_features == 0:
+    def require_features(self, needed_for: str, *, of_all: bool = False) -> None:
+        """Raise if no image has features or, where so asked, if any image has none."""
+        if self.n_with_features == 0:
             raise CollectionError(
                 f"{needed_for} needs image features and this collection has none; "
-                "import it with --features X.npy"
+                "compute them with sugartag embed, or import it with --features X.npy"
             )
+        if of_all:
+            _require_all(needed_for, self.n_images - self.n_with_features, self.n_images)
 
     def blocks(self, rows_per_block: int | None = None) -> tuple[Block, ...]:
         """Cut the images into blocks for an engine."""
@@ -158,17 +188,19 @@ class Collection:
     def rows(self, block: Block) -> Rows:
         """Read the images of one block."""
         pieces = list(self._pieces(block))
-        has_features = self.n_features > 0
+        has_features = _joined_masks([(shard, part) for shard, part, _ in pieces])
         return Rows(
             tags=_stacked([shard.tags[part] for shard, part, _ in pieces]).astype(np.float32),
             owner=_joined([shard.owner[part] for shard, part, _ in pieces]),
-            features=_joined_floats(
-                [shard.features[part] for shard, part, _ in pieces if shard.features is not None]
+            features=_read_features(
+                [shard.features[part] for shard, part, _ in pieces if shard.features is not None],
+                has_features,
             )
-            if has_features
+            if self.n_features
             else None,
             position=_joined([_positions(shard, part, start) for shard, part, start in pieces]),
             titles=_joined_texts([(shard.titles, part) for shard, part, _ in pieces]),
+            has_features=has_features,
         )
 
     def tags_of(self, block: Block) -> SparseRows:
@@ -186,10 +218,23 @@ class Collection:
         shard_of = np.searchsorted(self._starts, images, side="right") - 1
         for number in np.unique(shard_of):
             chosen = np.flatnonzero(shard_of == number)
-            features = self.shards[number].features
-            if features is not None:
-                found[chosen] = features[images[chosen] - self._starts[number]]
+            shard, row = self.shards[number], images[chosen] - self._starts[number]
+            if shard.features is not None:
+                found[chosen] = shard.features[row]
+            if shard.has_features is not None:
+                found[chosen[~shard.has_features[row]]] = 0.0
         return found
+
+    @cached_property
+    def described(self) -> BoolArray:
+        """Which images have features, of all in row order."""
+        parts = [
+            np.full(len(shard), shard.features is not None)
+            if shard.has_features is None
+            else shard.has_features
+            for shard in self.shards
+        ]
+        return np.concatenate(parts)
 
     @cached_property
     def owner(self) -> IntArray:
@@ -247,12 +292,16 @@ def _check_shard(collection: Collection, shard: Shard, number: int) -> None:
     if collection.has_truth:
         found = None if shard.truth is None else shard.truth.shape
         expected.append(("truth", found, (n, len(collection.concept_names))))
-    for name in ("paths", "titles", "position"):
+    for name in ("paths", "titles", "position", "has_features"):
         if (optional := getattr(shard, name)) is not None:
             expected.append((name, (len(optional),), (n,)))
     for what, shape, wanted in expected:
         if shape != wanted:
             raise CollectionError(f"shard {number}: {what} have shape {shape}, not {wanted}")
+    if shard.has_features is not None and (
+        shard.features is None or shard.has_features.dtype != np.bool_
+    ):
+        raise CollectionError(f"shard {number}: has_features must be truth values beside features")
     if n and (shard.owner.min() < 0 or shard.owner.max() > collection.nobody):
         raise CollectionError(f"shard {number}: an owner index is outside 0..{collection.nobody}")
 
@@ -272,8 +321,40 @@ def _joined(parts: Sequence[IntArray]) -> IntArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _joined_floats(parts: Sequence[FloatArray]) -> FloatArray:
-    return np.concatenate(parts, dtype=np.float32, casting="same_kind")
+def _require_all(needed_for: str, n_lacking: int, n_images: int) -> None:
+    if n_lacking:
+        raise CollectionError(
+            f"{needed_for} needs the features of every image, and {n_lacking:,} of {n_images:,} "
+            "have none; mend the files that sugartag embed lists, leave these images out, or take "
+            "another method, such as sugar-plus"
+        )
+
+
+def _n_described(shard: Shard) -> int:
+    if shard.features is None:
+        return 0
+    return len(shard) if shard.has_features is None else int(np.count_nonzero(shard.has_features))
+
+
+def _joined_masks(parts: Sequence[tuple[Shard, slice]]) -> BoolArray | None:
+    """Return which rows have features; None where all of them have."""
+    if all(shard.has_features is None for shard, _ in parts):
+        return None
+    masks = [
+        np.ones(part.stop - part.start, dtype=np.bool_)
+        if shard.has_features is None
+        else shard.has_features[part]
+        for shard, part in parts
+    ]
+    found = np.concatenate(masks)
+    return None if found.all() else found
+
+
+def _read_features(parts: Sequence[FloatArray], present: BoolArray | None) -> FloatArray:
+    found: FloatArray = np.concatenate(parts, dtype=np.float32, casting="same_kind")
+    if present is not None:
+        found[~present] = 0.0
+    return found
 
 
 def _stacked(parts: Sequence[SparseRows]) -> SparseRows:

@@ -41,7 +41,10 @@ class FittedSugarTC:
         return 0.0
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
-        """Return images x tags; an owner never seen has no user part."""
+        """Return images x tags; an owner never seen has no user part.
+
+        An image without features has no image part: the users nearest to its owner speak alone.
+        """
         links = self._image_links(rows, strangers_only=strangers_only)
         of_owner = self.user_links[rows.owner]
         if strangers_only:
@@ -49,6 +52,8 @@ class FittedSugarTC:
         if self.tensor is not None and self.tag_affinity is not None:
             return reconstructed(self.tensor, self.tag_affinity, links, of_owner).astype(np.float32)
         found = self.assignment.scores(links, of_owner)
+        unseen = np.flatnonzero(~rows.described)
+        found[unseen] = self.assignment.scores_by_user(sparse.csr_array(of_owner[unseen]))
         if not strangers_only:
             self._keep_anchors(rows, found)
         return found.astype(np.float32)
@@ -56,12 +61,15 @@ class FittedSugarTC:
     def _image_links(self, rows: Rows, *, strangers_only: bool) -> SparseRows:
         known = rows.features_like(self.linker.anchors.shape[1])
         features = visual_rows(known, self.unit_features)
+        unseen = ~rows.described[:, None]
         if not strangers_only:
-            return self.linker.links(features)
+            barred = np.broadcast_to(unseen, (len(rows), len(self.linker.anchors)))
+            return self.linker.links(features, barred=barred if unseen.any() else None)
         owner_of_anchor = np.append(self.anchor_user, np.iinfo(np.int64).max)[
             self.assignment.user_of_image
         ]
-        return self.linker.links(features, barred=rows.owner[:, None] == owner_of_anchor)
+        barred = (rows.owner[:, None] == owner_of_anchor) | unseen
+        return self.linker.links(features, barred=barred)
 
     def _keep_anchors(self, rows: Rows, scores: FloatArray) -> None:
         """Give an anchor image its own completed tags: its column of A_[3], as in the paper."""
