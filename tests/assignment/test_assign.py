@@ -78,6 +78,19 @@ def test_an_anchor_that_is_not_linked_is_no_neighbour(seeded):
     np.testing.assert_allclose(found[0], expected / 4, atol=1e-12)
 
 
+def test_the_owner_of_a_near_anchor_counts_even_where_its_link_is_cut(seeded):
+    near = sparse.csr_array((np.array([0.6, 0.0]), (np.zeros(2, int), np.array([7, 9]))), (1, 12))
+    users = links(seeded, 1, M_USERS, 1.0)
+    assignment = an_assignment(seeded, user_of_image=np.arange(M_IMAGES) % M_USERS)
+
+    found = assignment.scores(near, sparse.csr_array(users))
+
+    expected = 0.8 * 0.6 * assignment.by_image[7]
+    for user in (7 % M_USERS, 9 % M_USERS):
+        expected += 0.2 * users[0, user] * assignment.by_user[user]
+    np.testing.assert_allclose(found[0], expected / 4, atol=1e-12)
+
+
 def test_an_image_linked_to_nothing_scores_nothing(rng):
     found = scores(an_assignment(rng), np.zeros((2, M_IMAGES)), np.zeros((2, M_USERS)))
 

@@ -33,7 +33,11 @@ class Assignment:
     """What ⟨k⟩ is: owners of the s nearest anchor images, the s nearest users, or all users."""
 
     def scores(self, image_links: SparseRows, user_links: SparseRows) -> FloatArray:
-        """Return images x tags from the images' and their owners' links to the anchors."""
+        """Return images x tags from the images' and their owners' links to the anchors.
+
+        A near anchor whose link is cut is a stored zero: it adds nothing itself, but its owner is
+        one of ⟨k⟩. Beyond ``n_neighbours`` stored links of a row the strongest count.
+        """
         nearest = strongest_per_row(image_links, self.n_neighbours)
         found: FloatArray = (self.image_share * nearest) @ self.by_image
         found += ((1.0 - self.image_share) * self._user_part(nearest, user_links)) @ self.by_user

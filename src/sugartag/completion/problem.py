@@ -32,6 +32,31 @@ class Penalties:
     user_smoothness: float
     """λ₂: how alike linked users must be."""
 
+    def relative_to(
+        self, tag_affinity: SparseRows, images: LinkGrams, users: LinkGrams
+    ) -> "Penalties":
+        """Return these weights as multiples of what the data weigh.
+
+        1 then gives a penalty the same mean diagonal as TᵀT ⊗ IᵀI ⊗ UᵀU, the data term, whatever
+        the number of images, the density of the links and the width of the kernel.
+        """
+        n_tags = tag_affinity.shape[0]
+        tags = float(tag_affinity.multiply(tag_affinity).sum()) / max(n_tags, 1)
+        data = tags * _mean_diagonal(images.gram) * _mean_diagonal(users.gram)
+        data = data if data > 0 else 1.0
+        rough = [_mean_diagonal(side.roughness) for side in (images, users)]
+        of_images, of_users = (data / one if one > 0 else data for one in rough)
+        return Penalties(
+            self.prior_weight * data,
+            self.ridge * data,
+            self.image_smoothness * of_images,
+            self.user_smoothness * of_users,
+        )
+
+
+def _mean_diagonal(matrix: FloatArray) -> float:
+    return float(np.diagonal(matrix).mean()) if len(matrix) else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class CompletionProblem:

@@ -11,6 +11,7 @@ from sugartag.assignment.assign import Assignment, reconstructed
 from sugartag.collection.model import Rows
 from sugartag.features.normalise import visual_rows
 from sugartag.graph.image_links import ImageLinker
+from sugartag.methods.own_tags import add_own_tags
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,10 @@ class FittedSugarTC:
     tensor: FloatArray | None
     """The completed tensor, kept for scoring by reconstruction only."""
     tag_affinity: SparseRows | None
+    own_weight: float
+    """What a tag of the image itself adds."""
+    keeps_columns: bool
+    """Whether an anchor image that was fitted keeps its column of A_[3] for its scores."""
     objective: float
     gap: float
     """How far above the constrained minimum the objective may be, relatively; nan if unknown."""
@@ -42,26 +47,27 @@ class FittedSugarTC:
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return images x tags; an owner never seen has no user part."""
-        links = self._image_links(rows, strangers_only=strangers_only)
-        of_owner = self.user_links[rows.owner]
-        if strangers_only:
-            of_owner = sparse.csr_array(of_owner.multiply(self.anchor_user != rows.owner[:, None]))
-        if self.tensor is not None and self.tag_affinity is not None:
-            return reconstructed(self.tensor, self.tag_affinity, links, of_owner).astype(np.float32)
-        found = self.assignment.scores(links, of_owner)
-        if not strangers_only:
-            self._keep_anchors(rows, found)
-        return found.astype(np.float32)
-
-    def _image_links(self, rows: Rows, *, strangers_only: bool) -> SparseRows:
         known = rows.features_like(self.linker.anchors.shape[1])
         features = visual_rows(known, self.unit_features)
-        if not strangers_only:
-            return self.linker.links(features)
-        owner_of_anchor = np.append(self.anchor_user, np.iinfo(np.int64).max)[
-            self.assignment.user_of_image
-        ]
-        return self.linker.links(features, barred=rows.owner[:, None] == owner_of_anchor)
+        of_owner, barred = self.user_links[rows.owner], None
+        if strangers_only:
+            of_owner = sparse.csr_array(of_owner.multiply(self.anchor_user != rows.owner[:, None]))
+            barred = rows.owner[:, None] == self._owner_of_anchors()
+        if self.tensor is not None and self.tag_affinity is not None:
+            links = self.linker.links(features, barred=barred)
+            found = reconstructed(self.tensor, self.tag_affinity, links, of_owner)
+        else:
+            nearest = self.linker.nearest(features, self.assignment.n_neighbours, barred=barred)
+            found = self.assignment.scores(nearest, of_owner)
+            if self.keeps_columns and not strangers_only:
+                self._keep_anchors(rows, found)
+        scores = found.astype(np.float32)
+        add_own_tags(scores, rows, self.own_weight)
+        return scores
+
+    def _owner_of_anchors(self) -> IntArray:
+        users = np.append(self.anchor_user, np.iinfo(np.int64).max)
+        return users[self.assignment.user_of_image]
 
     def _keep_anchors(self, rows: Rows, scores: FloatArray) -> None:
         """Give an anchor image its own completed tags: its column of A_[3], as in the paper."""
