@@ -10,8 +10,8 @@ from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.methods.base import Fitted
 
-SAMPLE_ROWS = 1_000
-"""Images whose best scores are averaged to find the size of a method's scores."""
+SAMPLE_ROWS = 2_000
+"""Images that show the mean and the size of a method's scores."""
 
 
 def add_own_tags(scores: FloatArray, rows: Rows, weight: float) -> None:
@@ -21,16 +21,20 @@ def add_own_tags(scores: FloatArray, rows: Rows, weight: float) -> None:
         scores[row, rows.tags.indices] += weight * rows.tags.data
 
 
-def size_of_scores(fitted: Fitted, collection: Collection) -> float:
-    """Return the mean of the best scores of some fitted images, spread evenly over all.
+def sampled_scores(fitted: Fitted, collection: Collection) -> FloatArray:
+    """Return the scores of some fitted images, spread evenly over all: images x tags."""
+    edges = np.linspace(0, collection.n_images, min(10, collection.n_images) + 1).astype(int)
+    most = SAMPLE_ROWS // (len(edges) - 1)
+    parts = [
+        slice(start, min(start + most, stop))
+        for start, stop in zip(edges.tolist(), edges[1:].tolist(), strict=False)
+    ]
+    return np.concatenate([fitted.scores(collection.rows(part)) for part in parts])
+
+
+def size_of_scores(scores: FloatArray) -> float:
+    """Return the mean of the best scores of images, at least 0.
 
     A weight of own tags counted in it means the same whatever the scale of a method's scores.
     """
-    n_images = collection.n_images
-    n_parts = min(10, n_images)
-    starts = np.linspace(0, n_images, n_parts, endpoint=False).astype(int)
-    best = []
-    for start in starts.tolist():
-        rows = collection.rows(slice(start, min(start + SAMPLE_ROWS // n_parts, n_images)))
-        best.append(fitted.scores(rows).max(axis=1))
-    return max(float(np.concatenate(best).mean(dtype=np.float64)), 0.0)
+    return max(float(scores.max(axis=1).mean(dtype=np.float64)), 0.0)

@@ -12,16 +12,17 @@ import numpy as np
 
 from sugartag.anchors.units import Reading
 from sugartag.assignment.assign import Assignment, UserNeighbours
+from sugartag.assignment.reconstruct import Reconstruction
 from sugartag.collection.model import Collection
 from sugartag.completion import Completion
 from sugartag.engine.base import Engine
 from sugartag.graph.tag_affinity import Diagonal
-from sugartag.methods.own_tags import size_of_scores
+from sugartag.methods.own_tags import sampled_scores, size_of_scores
 from sugartag.methods.settings import Preset, require
 from sugartag.methods.sugar_tc.fitted import FittedSugarTC
 from sugartag.methods.sugar_tc.stages import AnchorGraph, build_graph, build_problem, complete
 
-IMAGES_PER_UNIT = 100
+IMAGES_PER_UNIT = 20
 """Images that each anchor unit stands for at least, unless the settings say how many there are;
 477 in the paper."""
 FEWEST_PER_CENTRE, MOST_PER_CENTRE = 3, 10
@@ -54,6 +55,7 @@ PRINTED = Preset(
         "image_share": 0.8,
         "user_neighbours": "unit",
         "anchor_scores": "column",
+        "subtract_mean": False,
         "own_weight": 0.0,
     },
     notes=(
@@ -79,7 +81,7 @@ class SugarTC:
     user_clusters: int = 12
     """C_u: cluster centres of users; 12 in the paper."""
     units_per_cluster: int | None = None
-    """m_c: anchor units taken at each centre; 10 in the paper. None takes 10 where there are 100
+    """m_c: anchor units taken at each centre; 10 in the paper. None takes 10 where there are 20
     images for each unit, fewer in smaller collections, 3 at least."""
     anchor_reading: Reading = "sum"
     """How the centres give the units; "sum" gives the 520 that the paper's memory figure says,
@@ -92,13 +94,13 @@ class SugarTC:
     """What weights and bandwidth are multiples of: "data" counts the bandwidth in median distances
     of images and anchors, and α, β, λ₁, λ₂ in the mean weight of the data term. In the paper they
     are "absolute"."""
-    bandwidth: float = 0.7
+    bandwidth: float = 1.2
     """σ of eq. 1; absolute 2.5 in the paper, which fits no normalisation of features."""
     link_cutoff: float = 1e-4
     """Weaker image links are dropped; 1e-4 in the paper."""
     lone_links: bool = True
     """Link an image without any link to its nearest anchor, by the cutoff; the paper does not."""
-    links_per_image: int | None = 50
+    links_per_image: int | None = None
     """Anchors an image is linked to at most; the paper's memory implies 19. None links to all."""
     links_per_user: int = 20
     """At most so many links of an owner without groups, who is linked by tag profile."""
@@ -114,13 +116,13 @@ class SugarTC:
     tag_diagonal: Diagonal = "one"
     """The affinity of a tag with itself: 1, or what eq. 5 gives as "printed", less for a tag that
     WordNet does not have."""
-    prior_weight: float = 0.008
+    prior_weight: float = 8e-7
     """α; absolute 0.005 in the paper."""
-    ridge: float = 0.002
+    ridge: float = 2e-7
     """β; absolute 0.001 in the paper."""
-    image_smoothness: float = 0.1
+    image_smoothness: float = 1e-4
     """λ₁; absolute 0.1 in the paper."""
-    user_smoothness: float = 0.1
+    user_smoothness: float = 1e-4
     """λ₂; absolute 0.05 in the paper."""
     solver: Literal["exact", "multiplicative", "nonnegative"] = "exact"
     """How the tensor is completed: the minimiser, the paper's updates, or the minimiser among
@@ -142,14 +144,18 @@ class SugarTC:
     """Eq. 12 as in the paper, or the model's own reconstruction of each post."""
     neighbours: int = 10
     """s of eq. 12; the paper does not say."""
-    image_share: float = 0.8
-    """γ of eq. 12; 0.8 in the paper."""
+    image_share: float = 0.2
+    """γ of eq. 12; 0.8 in the paper. In a reconstruction, the share of what the model says of the
+    image whoever posted it, the rest being what it says of the image and its owner."""
     user_neighbours: UserNeighbours = "unit"
     """⟨k⟩ of eq. 12: "unit" takes the owners of the nearest anchor images, as the text has it."""
     anchor_scores: Literal["assigned", "column"] = "assigned"
     """Scores of the anchor images in eq. 12: as of all others, or their column of A_[3] as in the
     paper, which is on another scale."""
-    own_weight: float = 0.5
+    subtract_mean: bool = True
+    """Subtract the mean score of each tag over images, or frequent tags come first on every image;
+    the paper does not."""
+    own_weight: float = 1.0
     """What an image's own tag adds, in mean best scores of an image; eq. 12 leaves own tags out."""
     precision: Literal["float64", "float32"] = "float64"
     """Numbers of the tensor; float32 halves its memory."""
@@ -200,14 +206,27 @@ class SugarTC:
         problem, prior = build_problem(self, collection, graph, engine=engine)
         completion = complete(self, problem, prior, rng=rng)
         fitted = _fitted(self, graph, completion)
-        if self.own_weight == 0:
+        return self._on_one_scale(fitted, collection)
+
+    def _on_one_scale(self, fitted: FittedSugarTC, collection: Collection) -> FittedSugarTC:
+        """Measure what is subtracted from the scores, and what an own tag is worth in them."""
+        if self.own_weight == 0 and not self.subtract_mean:
             return fitted
-        size = size_of_scores(fitted, collection)
-        return replace(fitted, own_weight=self.own_weight * size)
+        scores = sampled_scores(fitted, collection)
+        mean = scores.mean(axis=0, dtype=np.float64) * self.subtract_mean
+        size = size_of_scores(scores - mean)
+        return replace(fitted, mean_score=mean, own_weight=self.own_weight * size)
 
 
 def _fitted(settings: SugarTC, graph: AnchorGraph, completion: Completion) -> FittedSugarTC:
-    keeps_tensor = settings.scoring == "reconstruction"
+    reconstruction = None
+    if settings.scoring == "reconstruction" and completion.tensor is not None:
+        reconstruction = Reconstruction.of(
+            completion.tensor,
+            graph.tag_affinity,
+            np.asarray(graph.user_links.sum(axis=0), dtype=np.float64),
+            image_share=settings.image_share,
+        )
     sums = completion.anchor_sums()
     return FittedSugarTC(
         linker=graph.linker,
@@ -223,8 +242,8 @@ def _fitted(settings: SugarTC, graph: AnchorGraph, completion: Completion) -> Fi
             image_share=settings.image_share,
             user_neighbours=settings.user_neighbours,
         ),
-        tensor=completion.tensor if keeps_tensor else None,
-        tag_affinity=graph.tag_affinity if keeps_tensor else None,
+        reconstruction=reconstruction,
+        mean_score=np.zeros(sums.by_image.shape[1]),
         own_weight=0.0,
         keeps_columns=settings.anchor_scores == "column",
         objective=completion.objectives[-1],

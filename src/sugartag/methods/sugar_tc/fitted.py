@@ -7,7 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
-from sugartag.assignment.assign import Assignment, reconstructed
+from sugartag.assignment.assign import Assignment
+from sugartag.assignment.reconstruct import Reconstruction
 from sugartag.collection.model import Rows
 from sugartag.features.normalise import visual_rows
 from sugartag.graph.image_links import ImageLinker
@@ -29,9 +30,10 @@ class FittedSugarTC:
     user_links: SparseRows
     """Owners x anchor users, with an empty last row for unknown owners."""
     assignment: Assignment
-    tensor: FloatArray | None
-    """The completed tensor, kept for scoring by reconstruction only."""
-    tag_affinity: SparseRows | None
+    reconstruction: Reconstruction | None
+    """The completed tensor itself, kept for scoring by reconstruction only."""
+    mean_score: FloatArray
+    """What is subtracted from the scores of each tag: their mean, or 0."""
     own_weight: float
     """What a tag of the image itself adds."""
     keeps_columns: bool
@@ -42,26 +44,28 @@ class FittedSugarTC:
 
     @property
     def floor(self) -> float:
-        """Nothing is known of a tag that no linked anchor has."""
+        """Zero: a tag that no linked anchor has or, with means subtracted, as likely as usual."""
         return 0.0
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return images x tags; an owner never seen has no user part."""
         known = rows.features_like(self.linker.anchors.shape[1])
         features = visual_rows(known, self.unit_features)
-        of_owner, barred = self.user_links[rows.owner], None
+        owner, user = np.unique(rows.owner, return_inverse=True)
+        of_owner, barred = self.user_links[owner], None
         if strangers_only:
-            of_owner = sparse.csr_array(of_owner.multiply(self.anchor_user != rows.owner[:, None]))
+            of_owner = sparse.csr_array(of_owner.multiply(self.anchor_user != owner[:, None]))
             barred = rows.owner[:, None] == self._owner_of_anchors()
-        if self.tensor is not None and self.tag_affinity is not None:
+        if self.reconstruction is not None:
             links = self.linker.links(features, barred=barred)
-            found = reconstructed(self.tensor, self.tag_affinity, links, of_owner)
+            left_out = self.anchor_user == owner[:, None] if strangers_only else None
+            found = self.reconstruction.scores(links, of_owner, user, left_out=left_out)
         else:
             nearest = self.linker.nearest(features, self.assignment.n_neighbours, barred=barred)
-            found = self.assignment.scores(nearest, of_owner)
+            found = self.assignment.scores(nearest, of_owner[user])
             if self.keeps_columns and not strangers_only:
                 self._keep_anchors(rows, found)
-        scores = found.astype(np.float32)
+        scores = (found - self.mean_score).astype(np.float32)
         add_own_tags(scores, rows, self.own_weight)
         return scores
 
