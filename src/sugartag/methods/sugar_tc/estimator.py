@@ -64,6 +64,27 @@ PRINTED = Preset(
     ),
 )
 
+REPAIRED = Preset(
+    settings={
+        **PRINTED.settings,
+        "anchor_reading": "sum",
+        "units_per_cluster": None,
+        "bandwidth": 0.8,
+        "lone_links": True,
+        "links_per_image": 20,
+        "strict": False,
+        "links_per_tag": 10,
+        "tag_diagonal": "one",
+        "start_sign": "positive",
+        "max_iterations": 500,
+        "anchor_scores": "assigned",
+    },
+    notes=(
+        "the paper's equations, weights and updates, with the repairs they need to run; own tags "
+        "and the model's reconstruction are left out as in the paper"
+    ),
+)
+
 
 @dataclass(frozen=True)
 class SugarTC:
@@ -74,7 +95,7 @@ class SugarTC:
         "The paper: a tensor of tags, anchor images and anchor users, completed."
     )
     fitted_type: ClassVar[type[FittedSugarTC]] = FittedSugarTC
-    presets: ClassVar[Mapping[str, Preset]] = {"printed": PRINTED}
+    presets: ClassVar[Mapping[str, Preset]] = {"printed": PRINTED, "repaired": REPAIRED}
 
     image_clusters: int = 40
     """C_i: cluster centres of images; 40 in the paper."""
