@@ -131,7 +131,7 @@ class SugarTC:
     """a₁ of eq. 5; 0.9 in the paper."""
     taxonomy_weight: float = 0.1
     """a₂ of eq. 5; 0.1 in the paper."""
-    links_per_tag: int | None = 10
+    links_per_tag: int | None = 3
     """Strongest affinities kept a tag; 0 leaves tags apart. None keeps all, as the paper, which
     swamps the diagonal."""
     tag_diagonal: Diagonal = "one"
@@ -165,7 +165,7 @@ class SugarTC:
     """Eq. 12 as in the paper, or the model's own reconstruction of each post."""
     neighbours: int = 10
     """s of eq. 12; the paper does not say."""
-    image_share: float = 0.2
+    image_share: float = 0.4
     """γ of eq. 12; 0.8 in the paper. In a reconstruction, the share of what the model says of the
     image whoever posted it, the rest being what it says of the image and its owner."""
     user_neighbours: UserNeighbours = "unit"
