@@ -20,6 +20,8 @@ class Preset:
     settings: Mapping[str, Any]
     notes: str
     """What the preset is and where it departs from what it stands for, in one line."""
+    level: int = logging.INFO
+    """At which the notes are logged."""
 
 
 def with_settings(method_type: type[Any], values: Mapping[str, Any]) -> Any:
@@ -48,7 +50,7 @@ def _with_preset(method_type: type[Any], values: Mapping[str, Any]) -> Mapping[s
         name in presets,
         f"{method} setting preset is {name!r}; choose one of: {', '.join(presets)}",
     )
-    logger.warning("%s preset %s: %s", method, name, presets[name].notes)
+    logger.log(presets[name].level, "%s preset %s: %s", method, name, presets[name].notes)
     others = {key: value for key, value in values.items() if key != "preset"}
     return {**presets[name].settings, **others}
 

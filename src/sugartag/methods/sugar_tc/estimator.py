@@ -4,6 +4,7 @@ The stages are the packages of sugartag: anchor units, links and affinities, com
 assignment. docs/method.md lists which equation is where, and each repair the paper needs to run.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -62,6 +63,7 @@ PRINTED = Preset(
         "the paper to the letter. It leaves open, and these are chosen: features of length 1, "
         "s = 10, a disturbance of at most 0.01, and 40 + 12 co-clusters"
     ),
+    level=logging.WARNING,
 )
 
 REPAIRED = Preset(
