@@ -17,11 +17,11 @@ from sugartag.anchors import clusters
 from sugartag.cli.main import COMMANDS, main
 from sugartag.collection import store
 from sugartag.collection.readers import Sources, delimited, import_collection, importer, lines
-from sugartag.completion import multiplicative
 from sugartag.evaluation import calibrate, protocol, results
 from sugartag.evaluation.results import CHANGE_SHARES, MethodResult, Metrics
 from sugartag.methods.registry import METHODS
 from sugartag.methods.settings import described_settings, with_settings
+from sugartag.methods.sugar_tc import SugarTC
 from sugartag.pipeline import fitting, model
 from sugartag.storage import arrays
 
@@ -160,7 +160,7 @@ NUMBERS = [
     ("data-formats.md", f"A line may have {lines.MAX_LINE_BYTES >> 20} MiB"),
     ("data-formats.md", f"A field may have {delimited.MAX_FIELD_CHARACTERS >> 20} Mi characters"),
     ("data-formats.md", f"A manifest may have {arrays.MAX_MANIFEST_BYTES >> 20} MiB"),
-    ("method.md", f"uniform in (0, {multiplicative.DISTURBANCE}]"),
+    ("method.md", f"uniform in (0, {SugarTC().start_noise}]"),
     ("method.md", f"at most {clusters.SAMPLE_SIZE:,} rows"),
     ("metrics.md", f"used at least {protocol.MIN_USES} times"),
     ("metrics.md", f"hidden with probability {calibrate.HIDDEN_SHARE}"),
