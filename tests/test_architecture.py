@@ -29,7 +29,6 @@ ROWS = [
     {"report"},
     {"demo"},
     {"reproduce"},
-    {"bench"},
     {"cli"},
     {"__init__", "__main__"},
 ]
