@@ -58,8 +58,9 @@ def missing_package(name: str) -> str | None:
     return extra if extra is not None and find_spec(extra) is None else None
 
 
-def make_method(name: str, settings: Mapping[str, Any] = {}) -> Method:
+def make_method(name: str, settings: Mapping[str, Any] = {}, /, **more: Any) -> Method:
     """Return the method of this name with these settings, the others at their defaults."""
+    settings = {**settings, **more}
     if name not in METHODS:
         near = difflib.get_close_matches(name, METHODS, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
