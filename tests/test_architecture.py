@@ -26,7 +26,7 @@ ROWS = [
     {"methods"},
     {"evaluation"},
     {"pipeline"},
-    {"api", "costs"},
+    {"api", "costs", "sklearn"},
     {"report"},
     {"demo"},
     {"reproduce"},

@@ -98,7 +98,7 @@ def scored(
     aligned = seen_from(model.catalogue, collection)
     score = all_probabilities if as_probabilities else _scores
     found = np.empty((collection.n_images, len(model.tag_names)), dtype=np.float32)
-    blocks = aligned.blocks(ROWS_PER_BLOCK)
+    blocks = aligned.blocks(min(ROWS_PER_BLOCK, collection.rows_at_once))
     with opened_engine(engine, progress) as (working, _):
         parts = working.map(score_block, blocks, model, aligned, score)
         for block, part in zip(blocks, parts, strict=True):

@@ -7,6 +7,7 @@ loading, types come from the code and never from the file.
 
 import dataclasses
 import math
+import shlex
 import types
 import typing
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from sugartag.collection.texts import Texts
 from sugartag.engine.base import Engine, Progress
 from sugartag.errors import StorageError
 from sugartag.methods.base import Calibrated, Fitted, Method
-from sugartag.methods.registry import METHODS, make_method
+from sugartag.methods.registry import METHODS, OURS, make_method, package_of
 from sugartag.storage.arrays import inside, load_array, read_manifest, save_array, write_manifest
 from sugartag.storage.aside import folder_aside
 
@@ -183,6 +184,7 @@ def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> 
             {
                 "format": FORMAT,
                 "method": model.method.name,
+                "package": _package_of(model.method.name),
                 "settings": dataclasses.asdict(typing.cast("Any", model.method)),
                 "run_id": model.run_id,
                 "seed": model.seed,
@@ -196,6 +198,7 @@ def load_model(folder: str | Path) -> Model:
     """Open a model folder, after checking every file against its manifest."""
     folder = Path(folder)
     manifest = read_manifest(folder, format_name=FORMAT)
+    _require_method(folder, manifest)
     try:
         method = make_method(manifest["method"], manifest["settings"])
         reader = _Reader(folder, manifest["files"])
@@ -212,6 +215,24 @@ def load_model(folder: str | Path) -> Model:
         )
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise StorageError(f"{folder / 'manifest.json'} is damaged ({error}); fit again") from error
+
+
+def _package_of(method: str) -> str | None:
+    """Return the package that brings a method; None of one that no package offers."""
+    return package_of(method) if method in METHODS else None
+
+
+def _require_method(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise naming the package of a model's method, unless it is installed."""
+    name, package = manifest.get("method"), manifest.get("package")
+    if not isinstance(name, str) or name in METHODS or package == OURS:
+        return
+    if not isinstance(package, str):
+        raise StorageError(f"{folder} is a model of {name!r}, which no installed package offers")
+    raise StorageError(
+        f"{folder} is a model of {name!r}, a method of the package {package}, which is not "
+        f"installed; install it: pip install {shlex.quote(package)}"
+    )
 
 
 @dataclass(frozen=True)
