@@ -14,11 +14,12 @@ from sugartag.collection.frames import Columns, columns_of
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.readers.batch import Batch, shown
 from sugartag.collection.readers.features import open_features
-from sugartag.collection.readers.names import Names, clean, clean_all
+from sugartag.collection.readers.names import Names
 from sugartag.collection.readers.paths import PathCheck
 from sugartag.collection.readers.rows import ShardRows, Vocabulary
 from sugartag.collection.readers.tag_texts import TagSplit
 from sugartag.collection.texts import Texts
+from sugartag.collection.vocabulary import clean, clean_all
 from sugartag.errors import CollectionError
 from sugartag.storage.arrays import map_npy
 
@@ -119,8 +120,9 @@ def _features(features: Any, columns: Columns, n_rows: int) -> FloatArray | None
     if isinstance(features, str) and features in columns:
         found = np.array(columns[features], dtype=np.float32)
     elif isinstance(features, str | Path):
-        file = open_features(Path(features))
-        found = np.asarray(map_npy(file.path), dtype=file.stored_as)
+        open_features(Path(features))
+        found = map_npy(Path(features))
+        found = found if found.dtype == np.float16 else found.astype(np.float32)
     elif isinstance(features, list) and features and isinstance(features[0], str):
         missing = [name for name in features if name not in columns]
         if missing:

@@ -15,8 +15,8 @@ from sugartag._extras import optional
 from sugartag.collection.decisions import Decision
 from sugartag.collection.frames import columns_of
 from sugartag.collection.readers.batch import Batch, Columns, check_header, shown
-from sugartag.collection.readers.names import clean_all
 from sugartag.collection.readers.table import read_table
+from sugartag.collection.vocabulary import clean_all
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.methods.base import PartKind
 from sugartag.storage.aside import file_aside
