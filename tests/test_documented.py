@@ -15,7 +15,7 @@ from sugartag import errors
 from sugartag.anchors import clusters
 from sugartag.cli.main import COMMANDS, main
 from sugartag.collection import store
-from sugartag.collection.readers import Sources, delimited, import_collection, importer, lines
+from sugartag.collection.readers import delimited, importer, lines
 from sugartag.evaluation import calibrate, protocol, results
 from sugartag.evaluation.results import CHANGE_SHARES, MethodResult, Metrics
 from sugartag.methods.registry import METHODS

@@ -78,7 +78,8 @@ class FittedSugarTC:
         """Return images x anchors: True where an image is not linked, None if all may be."""
         unseen = ~rows.described[:, None]
         if strangers_only:
-            return (rows.owner[:, None] == self._owner_of_anchors()) | unseen
+            found: BoolArray = (rows.owner[:, None] == self._owner_of_anchors()) | unseen
+            return found
         if not unseen.any():
             return None
         return np.broadcast_to(unseen, (len(rows), len(self.linker.anchors)))
