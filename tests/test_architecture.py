@@ -14,6 +14,7 @@ ROWS = [
     {"errors", "_typing"},
     {"_extras"},
     {"storage"},
+    {"metadata"},
     {"engine"},
     {"linalg"},
     {"collection"},
