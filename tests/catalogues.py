@@ -4,9 +4,9 @@ from pathlib import Path
 from shutil import copyfile, copytree
 from typing import Literal
 
-from sugartag.changes import Change
 from sugartag.changes.catalogue import Catalogue
 from sugartag.collection import open_collection
+from sugartag.pipeline.changes import Change
 from tables import ROWS, imported, write_table
 
 RUN = "run-1"

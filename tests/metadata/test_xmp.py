@@ -1,10 +1,10 @@
 """XMP packets: keywords of every program, hierarchy kept, and nothing that could do harm."""
 
 import pytest
-from xmp_packets import bag, packet
 
 from sugartag.metadata.keywords import MAX_KEYWORDS
 from sugartag.metadata.xmp import MAX_ELEMENTS, MAX_PACKET_BYTES, read_xmp
+from xmp_packets import bag, packet
 
 LAUGHS = "".join(
     f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' if n else '<!ENTITY l0 "lol">' for n in range(10)

@@ -81,7 +81,7 @@ class Browsing(Deciding):
         one action this is the grid of a review by tag; with an image it is all about that image.
         """
         asked = selection or Selection()
-        run = self._run_number(asked.run)
+        run = self.run_number(asked.run)
         if run is None:
             return Page((), None)
         start = after_cursor(cursor, asked.actions)
@@ -105,7 +105,7 @@ class Browsing(Deciding):
             return self.count(replace(asked, state="any")) - self.count(
                 replace(asked, state=others)
             )
-        run = self._run_number(asked.run)
+        run = self.run_number(asked.run)
         if run is None:
             return 0
         counts = [Query(asked, run, action).counted() for action in asked.actions]
@@ -131,7 +131,7 @@ class Browsing(Deciding):
     def histogram(self, selection: Selection | None = None, *, bands: int = 20) -> list[int]:
         """Return how many of the selected proposals lie in each band of probability."""
         asked, found = selection or Selection(), [0] * bands
-        run = self._run_number(asked.run)
+        run = self.run_number(asked.run)
         for action in asked.actions if run is not None else ():
             sql, values = Query(asked, run or 0, action).counted(
                 f"min(CAST(p.probability * {int(bands)} AS INTEGER), {int(bands) - 1})"
@@ -147,7 +147,7 @@ class Browsing(Deciding):
         if facet not in FACETS:
             raise SettingsError(f"a facet is one of {', '.join(FACETS)}, not {facet!r}")
         asked = selection or Selection()
-        run = self._run_number(asked.run)
+        run = self.run_number(asked.run)
         if run is None:
             return []
         n = self._facet_counts(facet, asked, run)
@@ -183,7 +183,7 @@ class Browsing(Deciding):
                     found[key] = found.get(key, 0) + n
         return found
 
-    def _run_number(self, run_id: str | None) -> int | None:
+    def run_number(self, run_id: str | None) -> int | None:
         """Return the number of a run of proposals; None where there is no run at all."""
         wanted = self.latest_run() if run_id is None else run_id
         if wanted is None:

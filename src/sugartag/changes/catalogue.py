@@ -148,7 +148,7 @@ class Catalogue(Browsing):
         Of the selection, the actions, the run and whether the state is open count.
         """
         asked = selection or Selection(state="open")
-        run = self._run_number(asked.run)
+        run = self.run_number(asked.run)
         beyond, order = ("<", "DESC") if backwards else (">", "ASC")
         marks = ",".join("?" * len(asked.actions))
         undecided = "AND (d.verdict IS NULL OR d.verdict = 'skip')" if asked.state == "open" else ""
