@@ -220,6 +220,11 @@ class Loading(Store):
             )
         return dict(enumerate(owners))
 
+    def tag_numbers(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the number of each tag; a new tag is taken up."""
+        wanted = list(dict.fromkeys(names))
+        return dict(zip(wanted, self._numbers("tags", "tag", wanted), strict=True))
+
     def _numbers(self, table: str, key: str, names: Iterable[str]) -> list[int]:
         """Return the number of each name, new names being taken up."""
         wanted = list(names)

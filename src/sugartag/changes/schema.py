@@ -39,7 +39,7 @@ CREATE TABLE runs (
     run_id TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL CHECK (kind IN ('suggest', 'apply', 'bake', 'drop')),
     state TEXT NOT NULL
-        CHECK (state IN ('loading', 'ready', 'planned', 'written', 'done', 'undoing', 'undone')),
+        CHECK (state IN ('loading', 'ready', 'planned', 'done', 'undoing', 'undone')),
     method TEXT,
     settings TEXT NOT NULL DEFAULT '{}',
     created TEXT NOT NULL,
@@ -117,9 +117,9 @@ CREATE TABLE journal_tags (
     source TEXT NOT NULL,
     source_run INTEGER,
     by TEXT,
-    at TEXT NOT NULL,
-    UNIQUE (run, image, tag)
+    at TEXT NOT NULL
 ) STRICT;
+CREATE INDEX journal_tags_of_run ON journal_tags (run, state);
 
 CREATE TABLE journal_files (
     entry INTEGER PRIMARY KEY,
@@ -129,11 +129,12 @@ CREATE TABLE journal_files (
     state TEXT NOT NULL CHECK (state IN ('planned', 'done', 'undone')),
     before BLOB,
     before_sha256 TEXT,
+    after BLOB NOT NULL,
     after_sha256 TEXT NOT NULL,
     added TEXT NOT NULL,
-    removed TEXT NOT NULL,
-    UNIQUE (run, path)
+    removed TEXT NOT NULL
 ) STRICT;
+CREATE INDEX journal_files_of_run ON journal_files (run, state);
 
 CREATE TABLE aliases (
     tag INTEGER PRIMARY KEY REFERENCES tags,
