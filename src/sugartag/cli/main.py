@@ -25,6 +25,7 @@ COMMANDS = {
     "estimate": Listed("estimate", "Say what a fit will take: time, memory and disk."),
     "fit": Listed("fit", "Learn from a collection; write the model to a folder."),
     "suggest": Listed("suggest", "Propose tags to add, keep and doubt, image by image."),
+    "serve": Listed("serve", "Review the proposals in a browser: accept, reject, search."),
     "evaluate": Listed("evaluate", "Compare methods on a collection."),
     "tune": Listed("tune", "Choose the settings of methods by hidden tags."),
     "methods": Listed("methods", "List the methods and their settings."),

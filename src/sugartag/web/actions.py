@@ -170,10 +170,10 @@ def login(request: Request, site: ThisSite, session: Anybody, fields: Fields) ->
     # Under a new key: one that somebody else put into the browser is worth nothing then.
     site.sessions.end(session.key)
     begun = site.sessions.start(account.name, account.role)
-    answer = RedirectResponse(back, 303)
+    signed_in = RedirectResponse(back, 303)
     cookie = site.rules.set_cookie(site.rules.session_cookie, begun.key)
-    answer.headers.append("Set-Cookie", cookie)
-    return answer
+    signed_in.headers.append("Set-Cookie", cookie)
+    return signed_in
 
 
 @router.post("/logout")

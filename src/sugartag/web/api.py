@@ -15,8 +15,8 @@ from sugartag.errors import CollectionError
 from sugartag.web.accounts import may
 from sugartag.web.explaining import why
 from sugartag.web.queries import last_decision, reviewer_of
-from sugartag.web.site import Admin, Anybody, Reviewer, Site, ThisSite, Viewer
 from sugartag.web.sessions import Session
+from sugartag.web.site import Admin, Anybody, Reviewer, Site, ThisSite, Viewer
 from sugartag.web.views import LONGEST, Asked, Probability, View
 
 router = APIRouter(prefix="/api")
@@ -83,20 +83,20 @@ def read_counts(site: ThisSite, _: Viewer, view: Asked) -> Answer:
 def read_histogram(
     site: ThisSite, _: Viewer, view: Asked, bands: Annotated[int, Query(ge=1, le=100)] = 20
 ) -> Answer:
-    """The bands are of equal width, from 0 to 1."""
+    """Return counts of bands of equal width, from 0 to 1."""
     return {"bands": site.catalogue.histogram(view.selection(state="any"), bands=bands)}
 
 
 @router.get("/facets/{facet}", summary="Tags, owners or groups with the most proposals")
 def read_facets(site: ThisSite, _: Viewer, view: Asked, facet: Facet, limit: Limit = 50) -> Answer:
-    """Counts are of the whole run, narrowed by the filters."""
+    """Return counts of the whole run, narrowed by the filters."""
     selection = view.selection(state="any")
     return {"facets": [asdict(one) for one in site.catalogue.facets(facet, selection, limit=limit)]}
 
 
 @router.get("/runs", summary="The runs of proposals, the latest first")
 def read_runs(site: ThisSite, _: Viewer) -> Answer:
-    """The latest one is what is shown where no run is named."""
+    """Return all runs; the latest is shown where no run is named."""
     return {"runs": [asdict(one) for one in site.catalogue.runs()]}
 
 
@@ -164,7 +164,7 @@ def read_decisions(
 
 @router.post("/decisions", summary="Accept, reject or skip a tag of an image")
 def add_decision(site: ThisSite, reviewer: Reviewer, body: DecisionBody) -> Answer:
-    """A verdict is about the tag: ``reject`` confirms a doubt."""
+    """Keep a verdict about the tag: ``reject`` confirms a doubt."""
     made = site.catalogue.decide(
         body.image_id, body.tag, body.verdict, reviewer=reviewer.name, expected=body.expected
     )
@@ -181,7 +181,7 @@ def accept_above(site: ThisSite, reviewer: Reviewer, body: AboveBody) -> Answer:
 
 @router.post("/undo", summary="Take a decision back, and what was decided together with it")
 def undo(site: ThisSite, reviewer: Reviewer, body: UndoBody) -> Answer:
-    """What stood before stands again."""
+    """Let stand again what stood before."""
     return {"undone": undone(site, reviewer, body.decision)}
 
 
@@ -193,7 +193,7 @@ def read_learned(site: ThisSite, _: Viewer) -> Answer:
 
 @router.post("/learn", status_code=202, summary="Learn from the decisions")
 def learn(site: ThisSite, _: Admin) -> Answer:
-    """It goes on in the background; ask GET /api/learn how far it is."""
+    """Begin in the background; ask GET /api/learn how far it is."""
     return asdict(_learner(site).start())
 
 
@@ -214,9 +214,7 @@ def counts_at_line(catalogue: Catalogue, view: View) -> dict[str, int]:
 
 def accepted_above(catalogue: Catalogue, view: View, session: Session) -> list[Decided]:
     """Accept the additions of a tag from the line on that nobody decided or skipped."""
-    asked = view.selection(
-        actions=("add",), state="undecided", least=max(view.line, view.least)
-    )
+    asked = view.selection(actions=("add",), state="undecided", least=max(view.line, view.least))
     page = catalogue.proposals(asked, limit=MOST_AT_ONCE).proposals
     if not page:
         return []

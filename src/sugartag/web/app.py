@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from urllib.parse import urlencode
 
 import anyio.to_thread
 from fastapi import FastAPI, Request
@@ -28,8 +29,8 @@ STATUS: tuple[tuple[type[SugartagError], int], ...] = (
     (SettingsError, 400),
 )
 DESCRIPTION = (
-    "Proposals, decisions, reasons and search of a photo collection. Requests that change something "
-    "need the header X-CSRF-Token, which GET /api/session gives, or a bearer token."
+    "Proposals, decisions, reasons and search of a photo collection. Requests that change "
+    "something need the header X-CSRF-Token, which GET /api/session gives, or a bearer token."
 )
 
 
@@ -52,9 +53,7 @@ def make_app(site: Site) -> FastAPI:
     app.add_exception_handler(SugartagError, _fault)
     app.add_exception_handler(HTTPException, _refusal)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(
-        Guard, rules=site.rules, sessions=site.sessions, accounts=site.accounts
-    )
+    app.add_middleware(Guard, rules=site.rules, sessions=site.sessions, accounts=site.accounts)
     return app
 
 
@@ -96,7 +95,8 @@ async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     is_page = not request.url.path.startswith(("/api/", "/pictures/"))
     if error.status_code == 401 and is_page and request.method == "GET":
-        return RedirectResponse(f"/login?back={request.url.path}", 303)
+        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"/login?{urlencode({'back': here})}", 303)
     return _said(request, error.status_code, str(error.detail))
 
 
@@ -110,4 +110,6 @@ async def _invalid(request: Request, error: Exception) -> Response:
 def _said(request: Request, status: int, message: str) -> Response:
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": message}, status)
-    return rendered(request, "message.html", status, view=View(), status_code=status, message=message)
+    return rendered(
+        request, "message.html", status, view=View(), status_code=status, message=message
+    )

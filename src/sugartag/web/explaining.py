@@ -9,7 +9,7 @@ from sugartag.changes.catalogue import Catalogue
 from sugartag.collection.align import seen_from
 from sugartag.collection.model import Collection
 from sugartag.methods.base import Explains
-from sugartag.pipeline.changes import ExplainedChange, SharedPart
+from sugartag.pipeline.changes import Action, ExplainedChange, SharedPart
 from sugartag.pipeline.model import Model
 from sugartag.pipeline.reasons import TITLES, Verdict, reasoned
 from sugartag.web.queries import Shown, examples, numbers_of, shown
@@ -77,12 +77,12 @@ class Explainer:
             return None
         block = slice(row, row + 1)
         rows = self._aligned.rows(block)
-        action = "doubt" if proposal.action == "doubt" else "keep" if proposal.given else "add"
+        action: Action = (
+            "doubt" if proposal.action == "doubt" else "keep" if proposal.given else "add"
+        )
         verdict = Verdict(0, tag, action, proposal.probability)
         scores = self.model.fitted.scores(rows)
-        (found,) = reasoned(
-            [verdict], self.model, rows, scores, [proposal.image_id], in_full=True
-        )
+        (found,) = reasoned([verdict], self.model, rows, scores, [proposal.image_id], in_full=True)
         return found if isinstance(found, ExplainedChange) else None
 
 
@@ -90,9 +90,7 @@ def why(catalogue: Catalogue, explainer: Explainer | None, proposal: Proposal) -
     """Return the reason for a proposal, as far as it can be said."""
     explained = None if explainer is None else explainer.explained(proposal)
     run = catalogue.run_number(proposal.run_id)
-    alike = examples(
-        catalogue, run, proposal.tag, besides=proposal.image, limit=MOST_EXAMPLES
-    )
+    alike = examples(catalogue, run, proposal.tag, besides=proposal.image, limit=MOST_EXAMPLES)
     named = [part.name for part in explained.parts if part.name] if explained else []
     numbers = numbers_of(catalogue, named)
     pictures = shown(catalogue, [*alike, *numbers.values()])

@@ -93,7 +93,7 @@ class Learner:
             return
         except SugartagError as error:
             done = Learned("failed", str(error))
-        except Exception:  # noqa: BLE001 - whatever it is, the page must say that it failed
+        except Exception:
             logger.exception("learning failed")
             done = Learned("failed", "something went wrong; the server's log has the details")
         self.learned = replace(done, seconds=time.monotonic() - began)
@@ -121,9 +121,7 @@ class Learner:
         )
 
     def _proposed(self, model: Model) -> Iterator[list[Change]]:
-        return propose(
-            model, self._collection, engine=self._engine, thresholds=self._thresholds
-        )
+        return propose(model, self._collection, engine=self._engine, thresholds=self._thresholds)
 
     def _differences(self, before: str | None, after: str) -> tuple[TagDifference, ...]:
         if before is None or before == after:

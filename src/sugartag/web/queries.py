@@ -67,7 +67,11 @@ def totals(catalogue: Catalogue, run: int | None) -> Totals:
         "OR (d.verdict = 'reject' AND g.image IS NOT NULL)"
     )
     return Totals(
-        by_action.get("add", 0), by_action.get("doubt", 0), by_action.get("keep", 0), decided, pending
+        by_action.get("add", 0),
+        by_action.get("doubt", 0),
+        by_action.get("keep", 0),
+        decided,
+        pending,
     )
 
 
@@ -102,8 +106,7 @@ def numbers_of(catalogue: Catalogue, ids: Iterable[str]) -> dict[str, int]:
     """Return the numbers of the images with these ids, as far as there are any."""
     return dict(
         catalogue.all(
-            "SELECT image_id, image FROM images "
-            "WHERE image_id IN (SELECT value FROM json_each(?))",
+            "SELECT image_id, image FROM images WHERE image_id IN (SELECT value FROM json_each(?))",
             (dumps(list(ids), ensure_ascii=False),),
         )
     )

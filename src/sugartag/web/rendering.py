@@ -56,7 +56,9 @@ def rendered(
     site: Site = request.app.state.site
     session: Session = request.state.session
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    text = _environment().get_template(template).render(
-        site=site, session=session, here=here, path=request.url.path, **known
+    text = (
+        _environment()
+        .get_template(template)
+        .render(site=site, session=session, here=here, path=request.url.path, **known)
     )
     return HTMLResponse(text, status, media_type=kind)

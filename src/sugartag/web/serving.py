@@ -18,7 +18,7 @@ from sugartag.engine.base import Engine
 from sugartag.errors import SettingsError
 from sugartag.pipeline.model import Model, load_model
 from sugartag.pipeline.propose import Thresholds, propose
-from sugartag.web.accounts import SUFFIX, Accounts, load_accounts
+from sugartag.web.accounts import SUFFIX, Accounts
 from sugartag.web.app import make_app
 from sugartag.web.guard import Rules
 from sugartag.web.learning import Learner, load_proposals
@@ -89,39 +89,6 @@ def accounts_path(catalogue: Path) -> Path:
     return catalogue.with_name(catalogue.name + SUFFIX)
 
 
-def make_site(
-    collection: Collection,
-    catalogue: Catalogue,
-    *,
-    name: str,
-    model: Model | None,
-    engine: Engine,
-    address: Address,
-    accounts: Accounts | None = None,
-    thresholds: Thresholds | None = None,
-) -> Site:
-    """Return the site of a catalogue that has proposals."""
-    root = catalogue.fact("images_root")
-    learner = (
-        None
-        if model is None
-        else Learner(catalogue, model, collection, engine=engine, thresholds=thresholds)
-    )
-    return Site(
-        name=name,
-        catalogue=catalogue,
-        pictures=Pictures(
-            None if root is None else Path(root),
-            catalogue.path.with_name(catalogue.path.name + THUMBNAILS),
-        ),
-        accounts=load_accounts(accounts_path(catalogue.path)) if accounts is None else accounts,
-        rules=address.rules(),
-        sessions=Sessions(),
-        guesses=GuessLimit(),
-        learner=learner,
-    )
-
-
 @dataclass(frozen=True)
 class Opened:
     """A collection with its catalogue, full of proposals, and the model they came from."""
@@ -129,6 +96,35 @@ class Opened:
     collection: Collection
     catalogue: Catalogue
     model: Model | None
+
+
+def make_site(
+    opened: Opened,
+    *,
+    name: str,
+    engine: Engine,
+    address: Address,
+    accounts: Accounts,
+    thresholds: Thresholds | None = None,
+) -> Site:
+    """Return the site of a catalogue that has proposals."""
+    catalogue, learner = opened.catalogue, None
+    root = catalogue.fact("images_root")
+    if opened.model is not None:
+        learner = Learner(
+            catalogue, opened.model, opened.collection, engine=engine, thresholds=thresholds
+        )
+    kept = catalogue.path.with_name(catalogue.path.name + THUMBNAILS)
+    return Site(
+        name=name,
+        catalogue=catalogue,
+        pictures=Pictures(None if root is None else Path(root), kept),
+        accounts=accounts,
+        rules=address.rules(),
+        sessions=Sessions(),
+        guesses=GuessLimit(),
+        learner=learner,
+    )
 
 
 def open_for_review(

@@ -62,7 +62,9 @@ class View(BaseModel):
         wanted = {**self.model_dump(), **changes}
         plain = View().model_dump()
         named = {
-            name: (f"{value:g}" if isinstance(value, float) else int(value) if value is True else value)
+            name: (
+                f"{value:g}" if isinstance(value, float) else int(value) if value is True else value
+            )
             for name, value in wanted.items()
             if value is not None and value != plain.get(name)
         }
