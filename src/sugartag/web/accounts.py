@@ -4,6 +4,7 @@ import hashlib
 import json
 import secrets
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -47,8 +48,6 @@ class Accounts:
     def __init__(self, accounts: dict[str, Account] | None = None) -> None:
         self._accounts = dict(accounts or {})
         self._hasher = PasswordHasher()
-        # Verified where a name is unknown: the answer then takes as long as for a known one.
-        self._nobody = self._hasher.hash(secrets.token_urlsafe(16))
 
     def __len__(self) -> int:
         return len(self._accounts)
@@ -75,7 +74,9 @@ class Accounts:
     def signed_in(self, name: str, password: str) -> Account | None:
         """Return the account that a name and a password are of, or None."""
         found = self._accounts.get(name)
-        hashed = self._nobody if found is None or not found.password_hash else found.password_hash
+        hashed = (
+            _hash_of_nobody() if found is None or not found.password_hash else found.password_hash
+        )
         try:
             self._hasher.verify(hashed, password[:LONGEST_PASSWORD])
         except (VerificationError, InvalidHashError):
@@ -122,6 +123,12 @@ def load_accounts(path: Path) -> Accounts:
         if isinstance(error, StorageError):
             raise
         raise StorageError(f"{path} is damaged ({error}); make the accounts anew") from error
+
+
+@cache
+def _hash_of_nobody() -> str:
+    """Return what is verified where a name is unknown: it takes as long as for a known one."""
+    return PasswordHasher().hash(secrets.token_urlsafe(16))
 
 
 def _account(name: str, read: dict[str, Any]) -> Account:

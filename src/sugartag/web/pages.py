@@ -11,7 +11,7 @@ from sugartag.changes.selecting import Selection
 from sugartag.errors import CollectionError, SugartagError
 from sugartag.web.api import counts_at_line
 from sugartag.web.explaining import why
-from sugartag.web.queries import covers, last_decision, path_of, shown, totals
+from sugartag.web.queries import covers, last_decision, n_answers, path_of, shown, totals
 from sugartag.web.rendering import rendered
 from sugartag.web.site import Site, ThisSite, Viewer
 from sugartag.web.views import Asked, View
@@ -169,9 +169,8 @@ def find(
 def learning(request: Request, site: ThisSite, _: Viewer, view: Asked) -> HTMLResponse:
     """Show how far the learning is, or what it changed."""
     learned = None if site.learner is None else site.learner.learned
-    run = site.catalogue.run_number(None)
     return rendered(
-        request, "learn.html", view=view, learned=learned, totals=totals(site.catalogue, run)
+        request, "learn.html", view=view, learned=learned, n_answers=n_answers(site.catalogue)
     )
 
 

@@ -145,6 +145,13 @@ def standing_decisions(catalogue: Catalogue, known_tags: Iterable[str]) -> list[
     ]
 
 
+def n_answers(catalogue: Catalogue) -> int:
+    """Return how many tags of images stand accepted or rejected, whatever was proposed."""
+    return int(
+        catalogue.one("SELECT count(*) FROM decided WHERE verdict IN ('accept', 'reject')")[0]
+    )
+
+
 def last_decision(catalogue: Catalogue) -> int:
     """Return the number of the decision that was made last; 0 where there is none."""
     return int(catalogue.one("SELECT coalesce(max(decision), 0) FROM decisions")[0])

@@ -37,11 +37,11 @@ const open = (item) => asks(item) && ["", "skip"].includes(item.dataset.verdict)
 const movable = () => $$(".card[tabindex], .chip[data-version]");
 const current = () => document.activeElement?.closest?.(".card[tabindex], .chip[data-version]") ?? null;
 
-function go(item) {
+function go(item, { scroll = true } = {}) {
   if (!item) return;
   for (const other of movable()) other.tabIndex = other === item ? 0 : -1;
   item.focus({ preventScroll: true });
-  item.scrollIntoView({ block: "nearest" });
+  if (scroll) item.scrollIntoView({ block: "nearest" });
   if (item.dataset.image && $("#cards")) inAddress({ at: item.dataset.image });
 }
 
@@ -243,6 +243,7 @@ async function why(link) {
   close.textContent = "Close";
   close.addEventListener("click", closePanel);
   const found = $("#why", page) ?? $("main", page);
+  for (const image of $$("img", found)) image.loading = "eager";
   panel.replaceChildren(close, document.adoptNode(found));
   panel.hidden = false;
   panel.focus();
@@ -413,4 +414,4 @@ document.documentElement.dataset.ready = "1";
 
 const at = new URL(location).searchParams.get("at");
 const first = (at && document.getElementById(`c${at}`)) || items().find(open) || movable()[0];
-if (first && (at || $("#cards") || $("#stage"))) go(first);
+if (first && (at || $("#cards") || $("#stage"))) go(first, { scroll: Boolean(at) });
