@@ -3,6 +3,7 @@
 import io
 import json
 import stat
+from contextlib import closing
 from functools import cache
 
 import httpx
@@ -293,7 +294,7 @@ def test_each_role_may_do_no_more_than_its_own(guarded):
     expected = {"ben": (200, 403, 403), "cleo": (200, 200, 403), "anna": (200, 200, 202)}
     for name, codes in expected.items():
         client, _ = signed_in(server.url, name)
-        with client:
+        with closing(client):
             asked = (
                 client.get("/tag?tag=sea"),
                 client.post("/api/decisions", json=BODY),
@@ -308,10 +309,10 @@ def test_nobody_undoes_the_decision_of_somebody_else_but_an_admin(guarded):
     server, _ = guarded
     made = server.site.catalogue.decide("p0", "sea", "accept", reviewer="anna")
     client, _ = signed_in(server.url, "cleo")
-    with client:
+    with closing(client):
         assert client.post("/api/undo", json={"decision": made.decision}).status_code == 403
     admin, _ = signed_in(server.url, "anna")
-    with admin:
+    with closing(admin):
         assert admin.post("/api/undo", json={"decision": made.decision}).status_code == 200
 
 
