@@ -33,6 +33,7 @@ ROWS = [
     {"photos"},
     {"demo"},
     {"reproduce"},
+    {"web"},
     {"cli"},
     {"__init__", "__main__"},
 ]
