@@ -235,6 +235,11 @@ class Collection:
                 found[chosen] = features[images[chosen] - self._starts[number]]
         return found
 
+    @property
+    def features(self) -> FloatArray | None:
+        """The features of all images in one array, float32; None where there are none."""
+        return self.features_at(np.arange(self.n_images)) if self.n_features else None
+
     @cached_property
     def owner(self) -> IntArray:
         """The owner index of every image."""

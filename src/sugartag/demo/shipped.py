@@ -14,9 +14,9 @@ MIN_USES = 3
 """Tags that fewer drawings have are dropped: nothing can be learned of them."""
 
 
-def import_shipped(out: Path) -> Collection:
+def import_shipped(out: str | Path) -> Collection:
     """Unpack the shipped drawings and import their table into ``out``."""
-    images, folder = out / "images", out / "collection"
+    images, folder = Path(out) / "images", Path(out) / "collection"
     images.mkdir(parents=True, exist_ok=True)
     with resources.as_file(resources.files("sugartag") / "assets" / "openclipart") as shipped:
         with zipfile.ZipFile(shipped / "thumbs.zip") as archive:
