@@ -27,10 +27,13 @@ ROWS = [
     {"methods"},
     {"evaluation"},
     {"pipeline"},
+    {"changes"},
     {"api", "costs", "sklearn"},
     {"report"},
+    {"photos"},
     {"demo"},
     {"reproduce"},
+    {"web"},
     {"cli"},
     {"__init__", "__main__"},
 ]

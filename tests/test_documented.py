@@ -16,11 +16,11 @@ from sugartag.anchors import clusters
 from sugartag.cli.main import COMMANDS, main
 from sugartag.collection import store
 from sugartag.collection.readers import delimited, importer, lines
-from sugartag.completion import multiplicative
 from sugartag.evaluation import calibrate, protocol, results
 from sugartag.evaluation.results import CHANGE_SHARES, MethodResult, Metrics
 from sugartag.methods.registry import METHODS
 from sugartag.methods.settings import described_settings, with_settings
+from sugartag.methods.sugar_tc import SugarTC
 from sugartag.pipeline import fitting, model
 from sugartag.storage import arrays
 
@@ -59,15 +59,22 @@ def section_of(name: str) -> str:
     return found[0]
 
 
+def params_of(command: click.Command) -> list[click.Parameter]:
+    """Return the parameters of a command, and of the commands below it."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return [*command.params, *(param for one in below for param in params_of(one))]
+
+
 def options_of(command: click.Command) -> set[str]:
-    options = [param for param in command.params if isinstance(param, click.Option)]
+    options = [param for param in params_of(command) if isinstance(param, click.Option)]
     return {name for option in options for name in (*option.opts, *option.secondary_opts)}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_and_argument_of_a_command_is_documented(name: str) -> None:
     section, command = section_of(name), command_of(name)
-    arguments = {p.name.upper() for p in command.params if isinstance(p, click.Argument) and p.name}
+    params = params_of(command)
+    arguments = {p.name.upper() for p in params if isinstance(p, click.Argument) and p.name}
 
     missing = [word for word in options_of(command) | arguments if word not in section]
 
@@ -101,6 +108,9 @@ def test_every_example_is_a_command_line_that_exists(where: str, line: str) -> N
     _, name, *arguments = shlex.split(line)
     assert name in COMMANDS, f"{where} shows {line!r}"
     command = command_of(name)
+    if isinstance(command, click.Group):
+        assert arguments[0] in command.commands, f"{where} shows {line!r}"
+        command, arguments = command.commands[arguments[0]], arguments[1:]
     context = click.Context(command, info_name=name)
 
     left_over = command.make_parser(context).parse_args(arguments)[1]
@@ -149,7 +159,7 @@ NUMBERS = [
     ("data-formats.md", f"A line may have {lines.MAX_LINE_BYTES >> 20} MiB"),
     ("data-formats.md", f"A field may have {delimited.MAX_FIELD_CHARACTERS >> 20} Mi characters"),
     ("data-formats.md", f"A manifest may have {arrays.MAX_MANIFEST_BYTES >> 20} MiB"),
-    ("method.md", f"uniform in (0, {multiplicative.DISTURBANCE}]"),
+    ("method.md", f"uniform in (0, {SugarTC().start_noise}]"),
     ("method.md", f"at most {clusters.SAMPLE_SIZE:,} rows"),
     ("metrics.md", f"used at least {protocol.MIN_USES} times"),
     ("metrics.md", f"hidden with probability {calibrate.HIDDEN_SHARE}"),

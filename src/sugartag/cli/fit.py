@@ -12,7 +12,13 @@ from click.core import ParameterSource
 
 from sugartag.cli.engines import EngineChoice, engine_options
 from sugartag.cli.memory import kept_within, max_memory_option, update_kept_within
-from sugartag.cli.options import FOLDER, overwrite_option, parsed_settings, seed_option
+from sugartag.cli.options import (
+    FOLDER,
+    overwrite_option,
+    parsed_settings,
+    seed_option,
+    tell_of_missing_features,
+)
 from sugartag.cli.resuming import Checkpoints, kept_work, resume_options, sha256_in_short
 from sugartag.errors import SettingsError
 from sugartag.storage.arrays import MANIFEST
@@ -140,6 +146,7 @@ def _fit(
 
     tagged = open_collection(collection)
     tagged.require_tags("a fit")
+    tell_of_missing_features(tagged)
     opened = kept_within(max_memory, method, tagged, choice)
     began = time.perf_counter()
     run = {

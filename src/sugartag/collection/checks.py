@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sugartag.errors import CollectionError
 
 if TYPE_CHECKING:
@@ -33,11 +35,15 @@ def _check_shard(collection: "Collection", shard: "Shard", number: int) -> None:
     if collection.has_truth:
         found = None if shard.truth is None else shard.truth.shape
         expected.append(("truth", found, (n, len(collection.concept_names))))
-    for name in ("paths", "titles", "position"):
+    for name in ("paths", "titles", "position", "has_features"):
         if (optional := getattr(shard, name)) is not None:
             expected.append((name, (len(optional),), (n,)))
     for what, shape, wanted in expected:
         if shape != wanted:
             raise CollectionError(f"shard {number}: {what} have shape {shape}, not {wanted}")
+    if shard.has_features is not None and (
+        shard.features is None or shard.has_features.dtype != np.bool_
+    ):
+        raise CollectionError(f"shard {number}: has_features must be truth values beside features")
     if n and (shard.owner.min() < 0 or shard.owner.max() > collection.nobody):
         raise CollectionError(f"shard {number}: an owner index is outside 0..{collection.nobody}")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.checks import check
-from sugartag.collection.rows import Rows, Shard
+from sugartag.collection.rows import Rows, Shard, require_all_described
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, row_blocks
 from sugartag.errors import CollectionError
@@ -175,6 +175,11 @@ class Collection:
         return 0 if first is None else int(first.shape[1])
 
     @property
+    def n_with_features(self) -> int:
+        """How many images have features."""
+        return sum(_n_described(shard) for shard in self.shards)
+
+    @property
     def has_truth(self) -> bool:
         """Whether the true concepts of the images are known."""
         return bool(self.concept_names)
@@ -187,13 +192,15 @@ class Collection:
                 "import a table in which some images have tags"
             )
 
-    def require_features(self, needed_for: str) -> None:
-        """Raise if the images have no features."""
-        if self.n_features == 0:
+    def require_features(self, needed_for: str, *, of_all: bool = False) -> None:
+        """Raise if no image has features or, where so asked, if any image has none."""
+        if self.n_with_features == 0:
             raise CollectionError(
                 f"{needed_for} needs image features and this collection has none; "
-                "import it with --features X.npy"
+                "compute them with sugartag embed, or import it with --features X.npy"
             )
+        if of_all:
+            require_all_described(needed_for, self.n_images - self.n_with_features, self.n_images)
 
     def blocks(self, rows_per_block: int | None = None) -> tuple[Block, ...]:
         """Cut the images into blocks for an engine."""
@@ -202,17 +209,19 @@ class Collection:
     def rows(self, block: Block) -> Rows:
         """Read the images of one block."""
         pieces = list(self._pieces(block))
-        has_features = self.n_features > 0
+        has_features = _joined_masks([(shard, part) for shard, part, _ in pieces])
         return Rows(
             tags=_stacked([shard.tags[part] for shard, part, _ in pieces]).astype(np.float32),
             owner=_joined([shard.owner[part] for shard, part, _ in pieces]),
-            features=_joined_floats(
-                [shard.features[part] for shard, part, _ in pieces if shard.features is not None]
+            features=_read_features(
+                [shard.features[part] for shard, part, _ in pieces if shard.features is not None],
+                has_features,
             )
-            if has_features
+            if self.n_features
             else None,
             position=_joined([_positions(shard, part, start) for shard, part, start in pieces]),
             titles=_joined_texts([(shard.titles, part) for shard, part, _ in pieces]),
+            has_features=has_features,
         )
 
     def tags_of(self, block: Block) -> SparseRows:
@@ -230,15 +239,28 @@ class Collection:
         shard_of = np.searchsorted(self._starts, images, side="right") - 1
         for number in np.unique(shard_of):
             chosen = np.flatnonzero(shard_of == number)
-            features = self.shards[number].features
-            if features is not None:
-                found[chosen] = features[images[chosen] - self._starts[number]]
+            shard, row = self.shards[number], images[chosen] - self._starts[number]
+            if shard.features is not None:
+                found[chosen] = shard.features[row]
+            if shard.has_features is not None:
+                found[chosen[~shard.has_features[row]]] = 0.0
         return found
 
     @property
     def features(self) -> FloatArray | None:
         """The features of all images in one array, float32; None where there are none."""
         return self.features_at(np.arange(self.n_images)) if self.n_features else None
+
+    @cached_property
+    def described(self) -> BoolArray:
+        """Which images have features, of all in row order."""
+        parts = [
+            np.full(len(shard), shard.features is not None)
+            if shard.has_features is None
+            else shard.has_features
+            for shard in self.shards
+        ]
+        return np.concatenate(parts)
 
     @cached_property
     def owner(self) -> IntArray:
@@ -286,8 +308,31 @@ def _joined(parts: Sequence[IntArray]) -> IntArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _joined_floats(parts: Sequence[FloatArray]) -> FloatArray:
-    return np.concatenate(parts, dtype=np.float32, casting="same_kind")
+def _n_described(shard: Shard) -> int:
+    if shard.features is None:
+        return 0
+    return len(shard) if shard.has_features is None else int(np.count_nonzero(shard.has_features))
+
+
+def _joined_masks(parts: Sequence[tuple[Shard, slice]]) -> BoolArray | None:
+    """Return which rows have features; None where all of them have."""
+    if all(shard.has_features is None for shard, _ in parts):
+        return None
+    masks = [
+        np.ones(part.stop - part.start, dtype=np.bool_)
+        if shard.has_features is None
+        else shard.has_features[part]
+        for shard, part in parts
+    ]
+    found = np.concatenate(masks)
+    return None if found.all() else found
+
+
+def _read_features(parts: Sequence[FloatArray], present: BoolArray | None) -> FloatArray:
+    found: FloatArray = np.concatenate(parts, dtype=np.float32, casting="same_kind")
+    if present is not None:
+        found[~present] = 0.0
+    return found
 
 
 def _stacked(parts: Sequence[SparseRows]) -> SparseRows:

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+import numpy as np
+
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.texts import Texts
 from sugartag.errors import CollectionError
 
@@ -22,6 +24,8 @@ class Rows:
     """
     titles: Texts | None = None
     """What the owner called each image; None where nobody says."""
+    has_features: BoolArray | None = None
+    """Which images have features, the rows of the others being zeros; None where all have."""
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -35,17 +39,37 @@ class Rows:
             features=None if self.features is None else self.features[chosen],
             position=self.position[chosen],
             titles=None if titles is None else Texts.of(titles[i] for i in chosen.tolist()),
+            has_features=None if self.has_features is None else self.has_features[chosen],
         )
 
+    @property
+    def described(self) -> BoolArray:
+        """Which images have features; none where the collection has none."""
+        if self.features is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        if self.has_features is None:
+            return np.ones(len(self), dtype=np.bool_)
+        return self.has_features
+
     def features_like(self, n_features: int) -> FloatArray:
-        """Return the features, or raise if a model's have another number of them an image."""
+        """Return the features, zeros for images that have none.
+
+        Raise if a model's have another number of them an image.
+        """
         if self.features is None or self.features.shape[1] != n_features:
             found = "no" if self.features is None else self.features.shape[1]
             raise CollectionError(
                 f"these images have {found} feature numbers each, the model's have {n_features}; "
-                "describe both with the same model"
+                "describe both with the same encoder"
             )
         return self.features
+
+    def features_of_all(self, n_features: int, needed_for: str) -> FloatArray:
+        """Return the features, or raise if an image has none, or another number of them."""
+        features = self.features_like(n_features)
+        lacking = len(self) - int(np.count_nonzero(self.described))
+        require_all_described(needed_for, lacking, len(self))
+        return features
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +85,18 @@ class Shard:
     titles: Texts | None = None
     position: IntArray | None = None
     """Where the images stand in another collection, if this one is seen from there."""
+    has_features: BoolArray | None = None
+    """Which images have features; None where all have that ``features`` holds."""
 
     def __len__(self) -> int:
         return len(self.owner)
+
+
+def require_all_described(needed_for: str, n_lacking: int, n_images: int) -> None:
+    """Raise if some images have no features."""
+    if n_lacking:
+        raise CollectionError(
+            f"{needed_for} needs the features of every image, and {n_lacking:,} of {n_images:,} "
+            "have none; mend the files that sugartag embed lists, leave these images out, or take "
+            "another method, such as sugar-plus"
+        )

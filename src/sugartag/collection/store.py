@@ -5,7 +5,8 @@
     manifest.json             format, counts, what each file must be
     tags.*, owners.*, groups.*, concepts.*      names: UTF-8 bytes and offsets
     memberships.*             owners x groups, as CSR
-    shards/00000/             ids, owner, tags (CSR), features, truth, paths, titles
+    shards/00000/             ids, owner, tags (CSR), features, has_features,
+                              truth, paths, titles
 
 Every array is a plain ``.npy`` whose shape, dtype and SHA-256 stand in the manifest.
 """
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, SparseRows
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
 from sugartag.errors import StorageError
@@ -50,6 +51,7 @@ class CollectionWriter:
             **_csr_files("tags", shard.tags),
             **_text_files("ids", shard.ids),
             "features": shard.features,
+            "has_features": shard.has_features,
         }
         if shard.truth is not None:
             files |= _csr_files("truth", shard.truth)
@@ -195,6 +197,9 @@ def _shard(reader: "_Reader", n_tags: int, n_concepts: int) -> Shard:
         truth=reader.csr("truth", len(owner), n_concepts) if n_concepts else None,
         paths=reader.texts("paths") if "paths.data" in reader.files else None,
         titles=reader.texts("titles") if "titles.data" in reader.files else None,
+        has_features=(
+            _truth_values(reader.array("has_features")) if "has_features" in reader.files else None
+        ),
     )
 
 
@@ -228,6 +233,12 @@ class _Reader:
 def _floats(array: Array) -> FloatArray:
     if array.dtype.kind != "f" or array.ndim != 2:
         raise StorageError(f"features are {array.dtype} with {array.ndim} axes, not 2-D floats")
+    return array
+
+
+def _truth_values(array: Array) -> BoolArray:
+    if array.dtype != np.bool_ or array.ndim != 1:
+        raise StorageError(f"has_features is {array.dtype} with {array.ndim} axes, not 1-D bools")
     return array
 
 

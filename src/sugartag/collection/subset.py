@@ -192,6 +192,7 @@ def _shard_of(shard: Shard, chosen: IntArray) -> Shard:
         paths=None if shard.paths is None else texts(shard.paths),
         titles=None if shard.titles is None else texts(shard.titles),
         position=None if shard.position is None else shard.position[rows],
+        has_features=None if shard.has_features is None else shard.has_features[rows],
     )
 
 
@@ -203,7 +204,7 @@ def _two_collections(
     for shard in collection.shards:
         first, second = parts(shard, start)
         kept.append(replace(shard, tags=first, truth=None))
-        apart.append(replace(shard, tags=second, truth=None, features=None))
+        apart.append(replace(shard, tags=second, truth=None, features=None, has_features=None))
         start += len(shard)
     return (
         replace(collection, shards=tuple(kept), concept_names=()),

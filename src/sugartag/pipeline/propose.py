@@ -152,7 +152,5 @@ def _posterior(model: Model, rows: Rows, scores: FloatArray, asked: _Asked) -> F
 
 def _something_else_is_known(rows: Rows) -> BoolArray:
     """Tell of which images more is known than one tag: of the others no tag can be doubted."""
-    if rows.features is not None:
-        return np.ones(len(rows), dtype=bool)
-    found: BoolArray = np.diff(rows.tags.indptr) > 1
+    found: BoolArray = rows.described | (np.diff(rows.tags.indptr) > 1)
     return found
