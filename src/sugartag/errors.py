@@ -9,6 +9,7 @@
     ├── StorageError         a stored folder is missing, damaged or of another format
     ├── CapacityError        the job would not fit the memory it may use
     ├── EngineError          the cluster is not there, or cannot do the work
+    ├── ConflictError        somebody else changed what is to be changed
     └── MissingExtraError    an optional package is needed for this call
 
 A message is one line: what is wrong, the offending value, what to do. The command line prints
@@ -42,6 +43,10 @@ class CapacityError(SugartagError, MemoryError):
 
 class EngineError(SugartagError, RuntimeError):
     """The cluster is not there, or cannot do the work."""
+
+
+class ConflictError(SugartagError, RuntimeError):
+    """Somebody else changed what is to be changed."""
 
 
 class MissingExtraError(SugartagError, ImportError):
