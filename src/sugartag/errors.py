@@ -4,10 +4,12 @@
 
     SugartagError
     ├── CollectionError      the input data contradicts itself, or lacks what is asked of it
+    ├── PictureError         an image file cannot be read, or must not be
     ├── SettingsError        a setting has an unknown name or an impossible value
     ├── StorageError         a stored folder is missing, damaged or of another format
     ├── CapacityError        the job would not fit the memory it may use
     ├── EngineError          the cluster is not there, or cannot do the work
+    ├── ConflictError        somebody else changed what is to be changed
     └── MissingExtraError    an optional package is needed for this call
 
 A message is one line: what is wrong, the offending value, what to do. The command line prints
@@ -21,6 +23,10 @@ class SugartagError(Exception):
 
 class CollectionError(SugartagError, ValueError):
     """The input data contradicts itself, or lacks what is asked of it."""
+
+
+class PictureError(SugartagError, ValueError):
+    """An image file cannot be read, or must not be; the message is the reason alone."""
 
 
 class SettingsError(SugartagError, ValueError):
@@ -37,6 +43,10 @@ class CapacityError(SugartagError, MemoryError):
 
 class EngineError(SugartagError, RuntimeError):
     """The cluster is not there, or cannot do the work."""
+
+
+class ConflictError(SugartagError, RuntimeError):
+    """Somebody else changed what is to be changed."""
 
 
 class MissingExtraError(SugartagError, ImportError):

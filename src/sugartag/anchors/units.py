@@ -56,9 +56,11 @@ def choose_units(
     rng: np.random.Generator,
 ) -> AnchorUnits:
     """Choose the anchor units of a collection."""
-    owned = collection.owner < collection.nobody
+    owned = (collection.owner < collection.nobody) & collection.described
     if not owned.any():
-        raise CollectionError("no image has an owner, so there are no (image, owner) units")
+        raise CollectionError(
+            "no image has an owner and features, so there are no (image, owner) units"
+        )
     if layout.reading == "printed":
         chosen = printed_units(
             collection.owner,

@@ -41,6 +41,12 @@ class Assignment:
         found /= self.n_neighbours
         return found
 
+    def scores_by_user(self, user_links: SparseRows) -> FloatArray:
+        """Return images x tags from the s nearest users alone, for images without features."""
+        nearest = strongest_per_row(user_links, self.n_neighbours)
+        found: FloatArray = ((1.0 - self.image_share) * nearest) @ self.by_user
+        return found / self.n_neighbours
+
     def _user_part(self, nearest: SparseRows, user_links: SparseRows) -> SparseRows:
         if self.user_neighbours == "all":
             return user_links

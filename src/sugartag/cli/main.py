@@ -20,11 +20,18 @@ class Listed(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Listed("demo", "Retag the shipped drawings and write a report to look at."),
-    "import": Listed("import_table", "Make a collection from a table of photos."),
+    "demo": Listed("demo", "Retag the shipped photographs and write a report to look at."),
+    "photos": Listed("photos", "Do it all for a folder of photographs."),
+    "import": Listed("import_table", "Make a collection from a table, folder or archive."),
+    "embed": Listed("embed", "Describe the pictures of a collection by an encoder."),
     "estimate": Listed("estimate", "Say what a fit will take: time, memory and disk."),
     "fit": Listed("fit", "Learn from a collection; write the model to a folder."),
     "suggest": Listed("suggest", "Propose tags to add, keep and doubt, image by image."),
+    "serve": Listed("serve", "Review the proposals in a browser: accept, reject, search."),
+    "apply": Listed("apply", "Apply what was decided, to the catalogue and to sidecars."),
+    "undo": Listed("undo", "Undo a run of changes, however long ago."),
+    "export": Listed("export", "Write the tags as they are now, for other programs too."),
+    "tags": Listed("tags", "List the tags; aliases, implications, near-duplicates."),
     "evaluate": Listed("evaluate", "Compare methods on a collection."),
     "tune": Listed("tune", "Choose the settings of methods by hidden tags."),
     "methods": Listed("methods", "List the methods and their settings."),

@@ -213,12 +213,19 @@ class SearchSpace:
 
 
 def search_space(name: str) -> SearchSpace:
-    """Return what is worth trying for the method of this name."""
-    if name not in SEARCH_SPACES:
+    """Return what is worth trying for the method of this name.
+
+    A method of another package says it in ``search_space``; else only its defaults are tried.
+    """
+    if name not in METHODS:
         raise SettingsError(
-            f"there is nothing to tune {name!r} over; choose of: {', '.join(SEARCH_SPACES)}"
+            f"there is nothing to tune {name!r} over; choose from: {', '.join(METHODS)}"
         )
-    choices = SEARCH_SPACES[name].items()
+    method_type = METHODS[name]
+    space: Mapping[Choice, tuple[Any, ...]] = SEARCH_SPACES.get(
+        name, getattr(method_type, "search_space", {})
+    )
+    choices = space.items()
     return SearchSpace(
         method=name,
         names=tuple((key,) if isinstance(key, str) else key for key, _ in choices),
@@ -227,6 +234,6 @@ def search_space(name: str) -> SearchSpace:
             for key, values in choices
         ),
         defaults={
-            field.name: field.default for field in dataclasses.fields(METHODS[name]) if field.init
+            field.name: field.default for field in dataclasses.fields(method_type) if field.init
         },
     )

@@ -3,6 +3,7 @@
 import glob
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,42 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise _cannot_write(target, error) from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def replace_bytes(target: Path, data: bytes) -> None:
+    """Make a file hold these bytes, durably: after a crash it holds them all, or is as it was.
+
+    A file that is there keeps its permissions. Only one process at a time may write a file so:
+    what is written aside always has the same name, so that whoever is next can remove it.
+    """
+    partial = partial_of(target)
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            if target.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def partial_of(target: Path) -> Path:
+    """Return where a file is written before it replaces another."""
+    return target.parent / f".{target.name}{MARK}sugartag"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that what was renamed or removed in a folder stays so after a crash."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def _refuse_existing(target: Path, *, overwrite: bool) -> None:

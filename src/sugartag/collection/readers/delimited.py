@@ -1,7 +1,7 @@
 """CSV and TSV files, a batch of rows at a time."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +9,35 @@ from typing import TYPE_CHECKING
 from sugartag.collection.readers.batch import Batch, Columns, check_header
 from sugartag.collection.readers.lines import TextLines
 from sugartag.errors import CollectionError
+from sugartag.storage.formulas import unguarded
 
 if TYPE_CHECKING:
     from _csv import Reader
 
 MAX_FIELD_CHARACTERS = 1 << 20
 """Usually it is a quote that is never closed which makes a field longer."""
+
+
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def delimiter_of(path: Path, usual: str) -> str:
+    """Return what separates the fields: the usual, or another that the header is split by.
+
+    Programs write a semicolon or a tab where the comma is part of numbers.
+    """
+    line = next(iter(TextLines(path)), "")
+    if usual in line:
+        return usual
+    return max(DELIMITERS, key=lambda one: (line.count(one), one == usual))
+
+
+def header_of(path: Path, delimiter: str) -> list[str]:
+    """Return the names of the columns."""
+    rows, _ = _next_rows(path, csv.reader(TextLines(path), delimiter=delimiter, strict=True), 1)
+    if not rows:
+        raise CollectionError(f"{path} is empty; its first line must name the columns")
+    return [name.strip() for name in rows[0]]
 
 
 def read_delimited(
@@ -35,8 +58,13 @@ def read_delimited(
             return
         _check_widths(path, rows, numbers, len(names))
         by_column = list(zip(*rows, strict=True))
-        chosen = {name: by_column[names.index(name)] for name in wanted}
+        chosen = {name: _unguarded(by_column[names.index(name)]) for name in wanted}
         yield Batch(path, "line", numbers, chosen, lines.done, lines.total)
+
+
+def _unguarded(texts: Sequence[str]) -> Sequence[str]:
+    """Take away the apostrophes that keep spreadsheets from reading formulas."""
+    return list(map(unguarded, texts)) if "'" in "".join(texts) else texts
 
 
 def _next_rows(path: Path, reader: "Reader", count: int) -> tuple[list[list[str]], list[int]]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.assignment.assign import Assignment
 from sugartag.assignment.reconstruct import Reconstruction
 from sugartag.collection.model import Rows
@@ -48,14 +48,17 @@ class FittedSugarTC:
         return 0.0
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
-        """Return images x tags; an owner never seen has no user part."""
+        """Return images x tags; an owner never seen has no user part.
+
+        An image without features has no image part: the users nearest to its owner speak alone.
+        """
         known = rows.features_like(self.linker.anchors.shape[1])
         features = visual_rows(known, self.unit_features)
         owner, user = np.unique(rows.owner, return_inverse=True)
-        of_owner, barred = self.user_links[owner], None
+        of_owner = self.user_links[owner]
         if strangers_only:
             of_owner = sparse.csr_array(of_owner.multiply(self.anchor_user != owner[:, None]))
-            barred = rows.owner[:, None] == self._owner_of_anchors()
+        barred = self._barred(rows, strangers_only=strangers_only)
         if self.reconstruction is not None:
             links = self.linker.links(features, barred=barred)
             left_out = self.anchor_user == owner[:, None] if strangers_only else None
@@ -63,11 +66,23 @@ class FittedSugarTC:
         else:
             nearest = self.linker.nearest(features, self.assignment.n_neighbours, barred=barred)
             found = self.assignment.scores(nearest, of_owner[user])
+            unseen = np.flatnonzero(~rows.described)
+            found[unseen] = self.assignment.scores_by_user(of_owner[user[unseen]])
             if self.keeps_columns and not strangers_only:
                 self._keep_anchors(rows, found)
         scores = (found - self.mean_score).astype(np.float32)
         add_own_tags(scores, rows, self.own_weight)
         return scores
+
+    def _barred(self, rows: Rows, *, strangers_only: bool) -> BoolArray | None:
+        """Return images x anchors: True where an image is not linked, None if all may be."""
+        unseen = ~rows.described[:, None]
+        if strangers_only:
+            found: BoolArray = (rows.owner[:, None] == self._owner_of_anchors()) | unseen
+            return found
+        if not unseen.any():
+            return None
+        return np.broadcast_to(unseen, (len(rows), len(self.linker.anchors)))
 
     def _owner_of_anchors(self) -> IntArray:
         users = np.append(self.anchor_user, np.iinfo(np.int64).max)

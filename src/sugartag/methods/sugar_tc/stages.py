@@ -155,8 +155,11 @@ def build_problem(
 
 
 def _left_out(settings: "SugarTC", collection: Collection, units: AnchorUnits) -> BoolArray:
-    """Tell which images are no rows of D: the anchors and, if strict, their owners' others."""
-    left_out = np.zeros(collection.n_images, dtype=bool)
+    """Tell which images are no rows of D: the anchors and, if strict, their owners' others.
+
+    Nor are images without features, which are linked to no anchor.
+    """
+    left_out = ~collection.described
     left_out[units.image] = True
     return left_out | np.isin(collection.owner, units.user) if settings.strict else left_out
 
