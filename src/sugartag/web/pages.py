@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from sugartag.changes.browsing import Proposal
+from sugartag.changes.browsing import Facet, FacetCount, Proposal
 from sugartag.changes.searching import search
 from sugartag.changes.selecting import Selection
 from sugartag.errors import CollectionError, SugartagError
@@ -22,6 +22,7 @@ TILES = 48
 OTHERS = 12
 """Owners and groups that are listed at first."""
 MOST_OF_AN_IMAGE = 200
+N_BANDS = 40
 BANDS = ((0.9, 1.0), (0.7, 0.9), (0.5, 0.7), (0.0, 0.5))
 THUMBNAIL_SECONDS = 3600
 
@@ -61,7 +62,7 @@ def by_tag(request: Request, site: ThisSite, _: Viewer, view: Asked) -> Response
         page=page,
         pictures=shown(catalogue, [one.image for one in page.proposals]),
         counts=counts_at_line(catalogue, view),
-        bands=catalogue.histogram(view.selection(state="any"), bands=40),
+        bands=_bands(site, view),
         facets=_facets(site, view, of_tag=True),
         last=last,
     )
@@ -192,10 +193,26 @@ def picture(request: Request, site: ThisSite, _: Viewer, image: int, size: str) 
 
 def _facets(site: Site, view: View, *, of_tag: bool = False) -> dict[str, Any]:
     """Return what a view can be narrowed by."""
-    narrowed = view.selection(state="any", tag=view.tag if of_tag else None)
     return {
-        "owner": site.catalogue.facets("owner", narrowed, limit=OTHERS),
-        "group": site.catalogue.facets("group", narrowed, limit=OTHERS),
+        "owner": _counted(site, view, "owner", of_tag=of_tag),
+        "group": _counted(site, view, "group", of_tag=of_tag),
         "runs": site.catalogue.runs("suggest")[:OTHERS],
         "bands": BANDS,
     }
+
+
+def _counted(site: Site, view: View, facet: Facet, *, of_tag: bool) -> list[FacetCount]:
+    """Return owners or groups with their numbers of proposals, which no decision changes."""
+    run = view.run or site.catalogue.latest_run()
+    narrowed = view.selection(state="any", tag=view.tag if of_tag else None, run=run)
+    return site.remembered.get(
+        (facet, narrowed), lambda: site.catalogue.facets(facet, narrowed, limit=OTHERS)
+    )
+
+
+def _bands(site: Site, view: View) -> list[int]:
+    """Return how many proposals there are in each band of probability, decided or not."""
+    asked = view.selection(state="any", run=view.run or site.catalogue.latest_run())
+    return site.remembered.get(
+        ("bands", asked), lambda: site.catalogue.histogram(asked, bands=N_BANDS)
+    )
