@@ -1,7 +1,7 @@
 """How fast the review page answers eight reviewers at once, on a catalogue of 100,000 images.
 
-A synthetic catalogue is made in a temporary folder and served by a process of its own. Each
-reviewer opens the tags, then one tag after the other, and decides three times a second; after
+A synthetic catalogue is made in a temporary folder and served by a process of its own. The
+reviewers come within four seconds. Each opens the tags, then one tag after the other, and decides three times a second; after
 each decision the counts are asked for again, as the page does, and now and then one is undone,
 a picture is opened, and something is searched for.
 
@@ -39,13 +39,10 @@ from sugartag.web.serving import Address, Opened, listening, make_site, server_o
 FORMAT = "sugartag-bench-web/1"
 REVIEWERS, SECONDS, PAUSE = 8, 60.0, 1 / 3
 DECISIONS_PER_TAG = 12
-LIMITS = {
-    "first page": 150.0,
-    "page of a tag": 150.0,
-    "decision": 150.0,
-    "undo": 150.0,
-    "search": 300.0,
-}
+COMING = 4.0
+LIMITS = dict.fromkeys(("first page", "page of a tag", "decision", "undo"), 150.0)
+LIMITS["search"] = 300.0
+"""The 95th percentiles that are asked for, in milliseconds."""
 CARD = re.compile(r'data-id="([^"]*)" data-tag="([^"]*)" data-p="[^"]*" data-version="(\d+)"')
 
 
@@ -86,9 +83,8 @@ def main() -> int:
     }
     asked.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     for name, times in spreads.items():
-        print(
-            f"{name:16} n {times['n']:5}  median {times['median']:7.1f} ms  95 % {times['p95']:7.1f} ms"
-        )
+        numbers = f"median {times['median']:7.1f} ms  95 % {times['p95']:7.1f} ms"
+        print(f"{name:16} n {times['n']:5}  {numbers}")
     return 0 if result["within_limits"] else 1
 
 
@@ -156,6 +152,7 @@ class Reviewer:
 
     def work(self, until: float) -> None:
         """Go from tag to tag until the time is over."""
+        time.sleep(self._rng.uniform(0, COMING))
         while time.monotonic() < until:
             overview = self._timed("first page", "GET", "/")
             tags = re.findall(r'href="(/tag\?[^"]*)"', overview)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from sugartag.collection import open_collection
 from sugartag.collection.readers import ImportSummary, Sources, import_collection
+from sugartag.collection.vocabulary import TagRules
 
 Row = dict[str, Any]
 
@@ -44,7 +45,9 @@ def imported(tmp_path: Path, rows: list[Row], **options: Any) -> ImportSummary:
         for name in ("features", "groups", "truth", "images_root")
         if name in options
     }
+    rules = {name: options.pop(name) for name in ("lowercase", "min_uses") if name in options}
     table = write_table(tmp_path / "photos.csv", rows)
+    options = {"rules": TagRules(**rules), **options}
     return import_collection(Sources(table, **sources), tmp_path / "out", **options)
 
 

@@ -60,15 +60,22 @@ def section_of(name: str) -> str:
     return found[0]
 
 
+def params_of(command: click.Command) -> list[click.Parameter]:
+    """Return the parameters of a command, and of the commands below it."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return [*command.params, *(param for one in below for param in params_of(one))]
+
+
 def options_of(command: click.Command) -> set[str]:
-    options = [param for param in command.params if isinstance(param, click.Option)]
+    options = [param for param in params_of(command) if isinstance(param, click.Option)]
     return {name for option in options for name in (*option.opts, *option.secondary_opts)}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_and_argument_of_a_command_is_documented(name: str) -> None:
     section, command = section_of(name), command_of(name)
-    arguments = {p.name.upper() for p in command.params if isinstance(p, click.Argument) and p.name}
+    params = params_of(command)
+    arguments = {p.name.upper() for p in params if isinstance(p, click.Argument) and p.name}
 
     missing = [word for word in options_of(command) | arguments if word not in section]
 
@@ -102,6 +109,9 @@ def test_every_example_is_a_command_line_that_exists(where: str, line: str) -> N
     _, name, *arguments = shlex.split(line)
     assert name in COMMANDS, f"{where} shows {line!r}"
     command = command_of(name)
+    if isinstance(command, click.Group):
+        assert arguments[0] in command.commands, f"{where} shows {line!r}"
+        command, arguments = command.commands[arguments[0]], arguments[1:]
     context = click.Context(command, info_name=name)
 
     left_over = command.make_parser(context).parse_args(arguments)[1]

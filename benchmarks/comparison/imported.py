@@ -11,6 +11,7 @@ from sugartag.collection.model import Collection
 from sugartag.collection.readers import Sources, import_collection
 from sugartag.collection.store import open_collection
 from sugartag.collection.subset import some_images, without_truth
+from sugartag.collection.vocabulary import TagRules
 from sugartag.demo import MIN_USES
 from sugartag.evaluation.protocol import truth_task
 
@@ -123,5 +124,5 @@ def _features(folder: Path) -> Path:
 
 def _imported(sources: Sources, scratch: Path, min_uses: int) -> Collection:
     folder = scratch / "collection"
-    import_collection(sources, folder, min_uses=min_uses)
+    import_collection(sources, folder, rules=TagRules(min_uses=min_uses))
     return open_collection(folder, verify=False)

@@ -42,6 +42,7 @@ def test_the_end_says_what_there_is_and_what_comes_next(folder):
         "  without any tag: 1 image",
         "  without an owner: 1 image",
         "  skipped, as the owner has no image here: 1 membership",
+        "  1 pair of tags look alike, none is merged: see mine/variants.csv",
         "Next: sugartag fit mine --out mine-model",
     ]
     assert result.stderr == ""
@@ -80,7 +81,10 @@ def test_a_collection_is_replaced_when_asked(folder):
     ("arguments", "message"),
     [
         ("absent.csv", "absent.csv does not exist; check the name"),
-        (".", ". is a folder; name a file"),
+        (".", ". holds no picture to import (.heic,"),
+        (". --features x.npy", "--features does not go with a folder of photographs"),
+        (". --owner-from nobody", "--owner-from nobody: neither one of folder, creator, artist"),
+        ("photos.csv --update", "--update does not go with a table; leave it out"),
         ("photos.csv --truth truth.csv", "truth.csv, line 2: no image has the id '9'"),
         ("photos.csv --features bad.npy", "bad.npy has 2 rows and photos.csv has 4"),
         ("photos.csv --features photos.csv", "photos.csv is not a whole .npy file of numbers"),

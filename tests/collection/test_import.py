@@ -23,7 +23,9 @@ def test_every_row_becomes_an_image(tmp_path):
     assert list(collection.texts_of("titles") or []) == ["", "My dog", "", ""]
     assert tags_by_image(tmp_path / "out")["2"] == {"dog", "sun"}
     assert not any("scratch" in path.name for path in (tmp_path / "out").iterdir())
-    assert summary == ImportSummary(4, 4, 2, 0, 0, 0, 0, untagged_images=1, ownerless_images=1)
+    assert summary == ImportSummary(
+        4, 4, 2, 0, 0, 0, 0, untagged_images=1, ownerless_images=1, variants=1
+    )
 
 
 def test_shards_of_any_size_hold_the_same_collection(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 
 from sugartag.errors import MissingExtraError, SettingsError, StorageError
 from sugartag.pipeline.changes import KINDS, Change, check_kind, write_changes
+from sugartag.storage.formulas import unguarded
 
 COLUMNS = ["image_id", "tag", "action", "score", "reason", "run_id"]
 ODD = [
@@ -51,7 +52,7 @@ def read(path: Path) -> tuple[list[str], list[Change]]:
     with path.open(encoding="utf-8", newline="") as file:
         if path.suffix.lower() == ".csv":
             header, *rows = csv.reader(file)
-            found = [dict(zip(header, row, strict=True)) for row in rows]
+            found = [dict(zip(header, map(unguarded, row), strict=True)) for row in rows]
             return header, [Change(**{**row, "score": float(row["score"])}) for row in found]
         found = [json.loads(line) for line in file.read().split("\n") if line]
     assert len({tuple(row) for row in found}) == 1
@@ -71,6 +72,19 @@ def test_what_is_read_back_is_what_was_written(kind, tmp_path):
     assert found == CHANGES
     assert counts == {"add": len(ODD), "keep": len(ODD), "doubt": len(ODD)}
     assert names_in(tmp_path) == [f"changes{kind}"]
+
+
+def test_formulas_are_guarded_in_csv_unless_asked_otherwise(tmp_path):
+    for tag in ("=1+1", "'=1", "+a", "-a", "@a", "\ta", "\ra"):
+        change = replace(CHANGES[0], tag=tag)
+        write_changes([[change]], tmp_path / "changes.csv", overwrite=True)
+        write_changes([[change]], tmp_path / "plain.csv", overwrite=True, guard_formulas=False)
+
+        with (tmp_path / "changes.csv").open(encoding="utf-8", newline="") as file:
+            assert list(csv.reader(file))[1][1] == f"'{tag}"
+        with (tmp_path / "plain.csv").open(encoding="utf-8", newline="") as file:
+            assert list(csv.reader(file))[1][1] == tag
+        assert read(tmp_path / "changes.csv")[1] == [change]
 
 
 @every_kind

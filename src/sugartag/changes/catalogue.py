@@ -4,6 +4,7 @@ It is one SQLite file beside the collection's folder. Any number of threads and 
 it at once.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from sugartag.changes.browsing import Browsing
 from sugartag.changes.selecting import Selection
 from sugartag.changes.store import default_path
+from sugartag.collection.folders import read_hierarchy
 from sugartag.collection.store import open_collection
 from sugartag.errors import CollectionError, StorageError
 
@@ -84,6 +86,7 @@ class Catalogue(Browsing):
         aside = where.with_name(f".{where.name}.new-{os.getpid()}")
         with cls.create(aside, overwrite=True) as made:
             made.load_collection(collection)
+            made.set_fact("hierarchy", json.dumps(read_hierarchy(folder), ensure_ascii=False))
             made.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         try:
             # A link, for it does not replace a catalogue that somebody else made meanwhile.

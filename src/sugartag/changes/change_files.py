@@ -10,8 +10,8 @@ from sugartag.changes.deciding import Verdict
 from sugartag.changes.loading import Loaded
 from sugartag.changes.selecting import ACTIONS
 from sugartag.collection.readers.batch import Batch, Columns, shown
-from sugartag.collection.readers.names import clean_all
 from sugartag.collection.readers.table import read_table
+from sugartag.collection.vocabulary import clean_all
 
 COLUMNS = Columns(
     required=("image_id", "tag", "action"),

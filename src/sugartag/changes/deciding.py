@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from sugartag.changes.loading import Loading
 from sugartag.changes.store import Row, now
-from sugartag.collection.readers.names import clean
+from sugartag.collection.vocabulary import clean
 from sugartag.errors import CollectionError, ConflictError, SettingsError
 
 Verdict = Literal["accept", "reject", "skip"]

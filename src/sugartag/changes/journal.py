@@ -137,6 +137,7 @@ class Journal:
         """Write a sidecar, unless it was written before the run was killed."""
         if self.sidecars is None:
             raise UnreadableError("where the images are is not known; name it with --images-root")
+        self.sidecars.clear(plan.path)
         current = self.sidecars.read(plan.path)
         if current == plan.after:
             return

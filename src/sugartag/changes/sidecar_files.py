@@ -9,7 +9,7 @@ from sugartag.changes.catalogue import Catalogue
 from sugartag.errors import SettingsError, StorageError
 from sugartag.metadata.files import UnreadableError, whole_file
 from sugartag.metadata.xmp import MAX_PACKET_BYTES
-from sugartag.storage.aside import replace_bytes, sync_folder
+from sugartag.storage.aside import partial_of, replace_bytes, sync_folder
 
 ENDING = ".xmp"
 
@@ -81,6 +81,10 @@ class SidecarFiles:
                 sync_folder(target.parent)
             except OSError as error:
                 raise StorageError(f"cannot remove {target}: {error.strerror or error}") from error
+
+    def clear(self, path: str) -> None:
+        """Remove what a killed run was writing when it was killed."""
+        partial_of(self.inside(path).resolve()).unlink(missing_ok=True)
 
     def inside(self, path: str) -> Path:
         """Return where a path leads, refusing one that leads out of the root."""

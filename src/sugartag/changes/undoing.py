@@ -80,6 +80,7 @@ class Undoing:
         )
         added, removed = map(json.loads, tags)
         try:
+            self._files.clear(path)
             current = self._files.read(path)
             if current == unpacked(after):
                 wanted = unpacked(before)
@@ -100,7 +101,7 @@ class Undoing:
             )
 
     def _root_of(self, run: int) -> Path | None:
-        """Return where the images were when the run was carried out, if another folder was given."""
+        """Return the folder that the run was given for the images, if any."""
         (settings,) = self.catalogue.one("SELECT settings FROM runs WHERE run = ?", (run,))
         root = json.loads(settings).get("images_root")
         return None if root is None else Path(root)

@@ -20,6 +20,9 @@ from sugartag.cli.options import FOLDER, overwrite_option
     "--doubt-below", type=float, help="Doubt below this probability; else learned by tag."
 )
 @click.option("--explain", type=FOLDER, help="Also write what each verdict follows from: .jsonl")
+@click.option(
+    "--no-formula-guard", is_flag=True, help="CSV: write =, +, - and @ as they are, unguarded."
+)
 @engine_options
 @overwrite_option
 def command(
@@ -30,6 +33,7 @@ def command(
     add_from: float | None,
     doubt_below: float | None,
     explain: Path | None,
+    no_formula_guard: bool,
     choice: EngineChoice,
     overwrite: bool,
 ) -> None:
@@ -60,7 +64,13 @@ def command(
         changes = propose(
             loaded, opened, engine=engine, thresholds=thresholds, explain=explain is not None
         )
-        counts = write_changes(changes, out, overwrite=overwrite, explained=explain)
+        counts = write_changes(
+            changes,
+            out,
+            overwrite=overwrite,
+            explained=explain,
+            guard_formulas=not no_formula_guard,
+        )
     click.echo(
         f"{out}: {counts['add']:,} tags to add, {counts['doubt']:,} to doubt, "
         f"{counts['keep']:,} to keep, for {opened.n_images:,} images"

@@ -8,6 +8,7 @@ from pathlib import Path
 from sugartag.collection.model import Collection
 from sugartag.collection.readers import Sources, import_collection
 from sugartag.collection.store import open_collection
+from sugartag.collection.vocabulary import TagRules
 
 MIN_USES = 3
 """Tags that fewer drawings have are dropped: nothing can be learned of them."""
@@ -24,5 +25,5 @@ def import_shipped(out: Path) -> Collection:
         sources = Sources(
             shipped / "images.csv", features=shipped / "features.npy", images_root=images
         )
-        import_collection(sources, folder, min_uses=MIN_USES, overwrite=True)
+        import_collection(sources, folder, rules=TagRules(min_uses=MIN_USES), overwrite=True)
     return open_collection(folder, verify=False)

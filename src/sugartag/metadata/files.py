@@ -15,20 +15,25 @@ class UnreadableError(ValueError):
 @contextmanager
 def regular_file(path: Path, *, root: Path | None = None) -> Iterator[BinaryIO]:
     """Open a regular file: no pipe is waited for, no device read, no link followed out of root."""
+    with _opened(path, root) as file:
+        try:
+            yield file
+        except OSError as error:
+            raise UnreadableError(f"cannot be read ({error.strerror or error})") from error
+
+
+def _opened(path: Path, root: Path | None) -> BinaryIO:
     try:
         if root is not None and not Path(os.path.realpath(path)).is_relative_to(root):
             raise UnreadableError("a link that leads out of the folder; it is not followed")
         # Without O_NONBLOCK, to open a pipe waits until somebody writes to it.
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(number, "rb") as file:
-            if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise UnreadableError("not a regular file")
-            yield file
-    except (OSError, ValueError) as error:
-        if isinstance(error, UnreadableError):
-            raise
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise UnreadableError(f"cannot be read ({reason or error})") from error
+    except OSError as error:
+        raise UnreadableError(f"cannot be read ({error.strerror or error})") from error
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise UnreadableError("not a regular file")
+    return os.fdopen(number, "rb")
 
 
 def whole_file(path: Path, limit: int, *, root: Path | None = None) -> bytes:

@@ -14,11 +14,12 @@ from typing import Any, Literal, Protocol, TextIO
 from sugartag._extras import optional
 from sugartag.collection.decisions import Decision
 from sugartag.collection.readers.batch import Batch, Columns, shown
-from sugartag.collection.readers.names import clean_all
 from sugartag.collection.readers.table import read_table
+from sugartag.collection.vocabulary import clean_all
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.methods.base import PartKind
 from sugartag.storage.aside import file_aside
+from sugartag.storage.formulas import guarded
 
 Action = Literal["add", "keep", "doubt"]
 
@@ -141,17 +142,18 @@ def write_changes(
     *,
     overwrite: bool = False,
     explained: Path | None = None,
+    guard_formulas: bool = True,
 ) -> dict[str, int]:
     """Write the changes as they come, and return how many there are of each action.
 
     With ``explained``, what each change follows from is written there; the changes must then be
-    explained ones.
+    explained ones. In CSV, texts that a spreadsheet would take for formulas are guarded.
     """
     check_kind(path)
     counts = {"add": 0, "keep": 0, "doubt": 0}
     with ExitStack() as stack:
         partial = stack.enter_context(file_aside(path, overwrite=overwrite))
-        sinks = [stack.enter_context(_sink(partial))]
+        sinks = [stack.enter_context(_sink(partial, guard_formulas=guard_formulas))]
         if explained is not None:
             check_explained(explained, path)
             aside = stack.enter_context(file_aside(explained, overwrite=overwrite))
@@ -175,7 +177,7 @@ class _LineFeeds:
 
 
 @contextmanager
-def _sink(path: Path) -> Iterator[_Sink]:
+def _sink(path: Path, *, guard_formulas: bool) -> Iterator[_Sink]:
     if path.suffix.lower() == ".parquet":
         with _parquet_sink(path) as sink:
             yield sink
@@ -184,7 +186,8 @@ def _sink(path: Path) -> Iterator[_Sink]:
         if path.suffix.lower() == ".csv":
             writer = csv.DictWriter(_LineFeeds(file), COLUMNS, lineterminator="\r\n")
             writer.writeheader()
-            yield lambda changes: writer.writerows(map(_row, changes))
+            row = _guarded_row if guard_formulas else _row
+            yield lambda changes: writer.writerows(map(row, changes))
         else:
             yield lambda changes: file.writelines(
                 json.dumps(_row(change), ensure_ascii=False) + "\n" for change in changes
@@ -214,6 +217,13 @@ def _explained_sink(path: Path) -> Iterator[_Sink]:
 def _row(change: Change) -> dict[str, Any]:
     """Return the columns of a change, whatever else is known of it."""
     return {name: getattr(change, name) for name in COLUMNS}
+
+
+def _guarded_row(change: Change) -> dict[str, Any]:
+    return {
+        name: guarded(value) if isinstance(value, str) else value
+        for name, value in _row(change).items()
+    }
 
 
 def _explained_row(change: Change) -> dict[str, Any]:

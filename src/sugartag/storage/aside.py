@@ -71,9 +71,10 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def replace_bytes(target: Path, data: bytes) -> None:
     """Make a file hold these bytes, durably: after a crash it holds them all, or is as it was.
 
-    A file that is there keeps its permissions.
+    A file that is there keeps its permissions. Only one process at a time may write a file so:
+    what is written aside always has the same name, so that whoever is next can remove it.
     """
-    partial = target.parent / f".{target.name}{MARK}{os.getpid()}"
+    partial = partial_of(target)
     try:
         with partial.open("wb") as file:
             file.write(data)
@@ -87,6 +88,11 @@ def replace_bytes(target: Path, data: bytes) -> None:
         raise _cannot_write(target, error) from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def partial_of(target: Path) -> Path:
+    """Return where a file is written before it replaces another."""
+    return target.parent / f".{target.name}{MARK}sugartag"
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The pages to look at and to decide on; every one works without a script."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -11,7 +12,15 @@ from sugartag.changes.selecting import Selection
 from sugartag.errors import CollectionError, SugartagError
 from sugartag.web.api import counts_at_line
 from sugartag.web.explaining import why
-from sugartag.web.queries import covers, last_decision, n_answers, path_of, shown, totals
+from sugartag.web.queries import (
+    covers,
+    decided_by_tag,
+    last_decision,
+    n_answers,
+    path_of,
+    shown,
+    totals,
+)
 from sugartag.web.rendering import rendered
 from sugartag.web.site import Site, ThisSite, Viewer
 from sugartag.web.views import Asked, View
@@ -32,8 +41,7 @@ def overview(request: Request, site: ThisSite, _: Viewer, view: Asked) -> HTMLRe
     """Show the tags that have proposals, each with its most certain picture."""
     catalogue = site.catalogue
     run = catalogue.run_number(view.run)
-    plain = view.selection(tag=None, state="any")
-    tags = catalogue.facets("tag", plain, limit=TILES)
+    tags = _tags(site, view, run)
     return rendered(
         request,
         "overview.html",
@@ -189,6 +197,18 @@ def picture(request: Request, site: ThisSite, _: Viewer, image: int, size: str) 
         return rendered(request, "missing.svg", 404, kind="image/svg+xml")
     kept = {"Cache-Control": f"private, max-age={THUMBNAIL_SECONDS}"}
     return Response(data, media_type="image/webp", headers=kept)
+
+
+def _tags(site: Site, view: View, run: int | None) -> list[FacetCount]:
+    """Return the tags with the most proposals, and how many of those are decided by now."""
+    asked = view.selection(tag=None, state="any", run=view.run or site.catalogue.latest_run())
+    if asked != Selection(asked.actions, run=asked.run):
+        return site.catalogue.facets("tag", asked, limit=TILES)
+    found = site.remembered.get(
+        ("tag", asked), lambda: site.catalogue.facets("tag", asked, limit=TILES)
+    )
+    decided = decided_by_tag(site.catalogue, run, view.action)
+    return [replace(one, n_decided=decided.get(one.name, 0)) for one in found]
 
 
 def _facets(site: Site, view: View, *, of_tag: bool = False) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A run of table rows, column by column, whatever kind of file they came from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ class Batch:
 
     path: Path
     word: str
-    """What the numbers count: a ``line`` of a text file or a ``row`` of Parquet."""
+    """What the numbers count: a ``line`` of a text file, a ``row`` of Parquet."""
     numbers: Sequence[int]
     """Where each row stands in the file, counted from 1."""
     columns: Mapping[str, Sequence[Any]]
@@ -55,7 +55,7 @@ class Batch:
     def report(self, progress: Progress | None) -> None:
         """Say how much of the file has been read."""
         if progress is not None:
-            unit = "rows" if self.word == "row" else "bytes"
+            unit = "bytes" if self.word == "line" else f"{self.word}s"
             progress(f"{unit} of {self.path.name}", self.done, self.total)
 
     def texts(self, column: str) -> Sequence[str]:
@@ -93,6 +93,13 @@ class Batch:
         if not set(map(type, flat)) <= {str} or not _storable("".join(flat)):
             raise self._bad_tag(lists)
         return list(map(len, lists)), flat
+
+    def with_tags(self, changed: Callable[[str], str]) -> "Batch":
+        """Return the rows with every tag changed."""
+        counts, flat = self.tags()
+        parts = map(changed, flat)
+        lists = [list(islice(parts, count)) for count in counts]
+        return replace(self, columns={**self.columns, "tags": lists})
 
     def _text(self, column: str, index: int, value: object) -> str:
         if value is None:

@@ -1,7 +1,7 @@
 """CSV and TSV files, a batch of rows at a time."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sugartag.collection.readers.batch import Batch, Columns, check_header
 from sugartag.collection.readers.lines import TextLines
 from sugartag.errors import CollectionError
+from sugartag.storage.formulas import unguarded
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -35,8 +36,13 @@ def read_delimited(
             return
         _check_widths(path, rows, numbers, len(names))
         by_column = list(zip(*rows, strict=True))
-        chosen = {name: by_column[names.index(name)] for name in wanted}
+        chosen = {name: _unguarded(by_column[names.index(name)]) for name in wanted}
         yield Batch(path, "line", numbers, chosen, lines.done, lines.total)
+
+
+def _unguarded(texts: Sequence[str]) -> Sequence[str]:
+    """Take away the apostrophes that keep spreadsheets from reading formulas."""
+    return list(map(unguarded, texts)) if "'" in "".join(texts) else texts
 
 
 def _next_rows(path: Path, reader: "Reader", count: int) -> tuple[list[list[str]], list[int]]:

@@ -3,17 +3,32 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from sugartag._typing import FloatArray
 from sugartag.collection.readers.batch import shown
-from sugartag.collection.readers.table import check_file
+from sugartag.collection.readers.table import Table, check_file
 from sugartag.errors import CollectionError
 from sugartag.storage.arrays import map_npy
 
 PIECE_BYTES = 4 << 20
 _WIDEST_ITEM = 8
+
+
+class FeatureRows(Protocol):
+    """Where the features of the images come from."""
+
+    @property
+    def dimensions(self) -> int:
+        """Numbers that describe an image."""
+
+    def check_rows(self, table: Table, n_images: int) -> None:
+        """Raise unless there are features for so many images."""
+
+    def copy_rows(self, start: int, target: Path, ids: Sequence[str]) -> None:
+        """Write the features of the images ``ids``, the first of which is row ``start``."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +41,7 @@ class FeatureFile:
     stored_as: np.dtype[np.floating]
     """float16 stays; everything wider is stored as float32."""
 
-    def check_rows(self, table: Path, n_images: int) -> None:
+    def check_rows(self, table: Table, n_images: int) -> None:
         """Raise unless there is a row for each image."""
         if self.n_rows != n_images:
             raise CollectionError(
@@ -68,8 +83,10 @@ class FeatureFile:
         return stored
 
 
-def open_features(path: Path) -> FeatureFile:
+def open_features(path: Path | FeatureRows) -> FeatureRows:
     """Check what a features file is, without reading its rows."""
+    if not isinstance(path, Path):
+        return path
     check_file(path)
     array = map_npy(path)
     if array.dtype.kind != "f":

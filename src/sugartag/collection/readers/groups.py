@@ -1,15 +1,15 @@
 """The groups of the owners, from a table of memberships."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
 from sugartag._typing import IntArray, SparseRows
 from sugartag.collection.readers.batch import Columns
-from sugartag.collection.readers.names import Names, clean_all
-from sugartag.collection.readers.table import read_table
+from sugartag.collection.readers.names import Names
+from sugartag.collection.readers.table import Table, read_table
+from sugartag.collection.vocabulary import clean_all
 from sugartag.engine.base import Progress
 
 COLUMNS = Columns(required=("owner", "group"))
@@ -34,7 +34,7 @@ def no_memberships(n_owners: int) -> Memberships:
     return Memberships((), _matrix(np.empty(0, dtype=np.int64), n_owners, 0), 0)
 
 
-def read_groups(path: Path, owners: Names, progress: Progress | None) -> Memberships:
+def read_groups(path: Table, owners: Names, progress: Progress | None) -> Memberships:
     """Read a table of memberships; rows that repeat count once."""
     names = Names()
     pairs = np.empty(0, dtype=np.int64)

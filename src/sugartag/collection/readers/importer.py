@@ -7,25 +7,28 @@ concepts, and the memberships; never the ids or the rows.
 """
 
 import shutil
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from sugartag._typing import BoolArray
 from sugartag.collection.readers.batch import Columns, shown
-from sugartag.collection.readers.features import FeatureFile, open_features
+from sugartag.collection.readers.features import FeatureRows, open_features
 from sugartag.collection.readers.groups import Memberships, no_memberships, read_groups
 from sugartag.collection.readers.ids import Duplicate, IdIndex
-from sugartag.collection.readers.names import Names, clean, clean_lowercase
+from sugartag.collection.readers.names import Names
 from sugartag.collection.readers.paths import PathCheck
 from sugartag.collection.readers.rows import ShardRows, Vocabulary
 from sugartag.collection.readers.settle import Settlement
-from sugartag.collection.readers.table import check_table, read_table
+from sugartag.collection.readers.table import Table, check_table, read_table
 from sugartag.collection.readers.target import collection_folder
 from sugartag.collection.readers.truth import TruthReader
+from sugartag.collection.readers.variants import write_variants
 from sugartag.collection.store import CollectionWriter
 from sugartag.collection.texts import Texts
+from sugartag.collection.vocabulary import TagCleaner, TagRules, Variant, find_variants, url_decoded
 from sugartag.engine.base import Progress
 from sugartag.errors import CollectionError, SettingsError
 
@@ -33,6 +36,7 @@ ROWS_PER_SHARD = 65_536
 COLUMNS = Columns(
     required=("image_id", "owner", "tags"), optional=("path", "title"), omittable=("owner",)
 )
+NO_RULES = TagRules()
 _SCRATCH = "scratch"
 
 
@@ -40,16 +44,33 @@ _SCRATCH = "scratch"
 class Sources:
     """The files that a collection is made from."""
 
-    table: Path
+    table: Table
     """Columns image_id, owner, tags and, optionally, path and title."""
-    features: Path | None = None
+    features: Path | FeatureRows | None = None
     """A ``.npy`` of images x numbers, in the order of the table."""
-    groups: Path | None = None
+    groups: Table | None = None
     """Columns owner, group."""
-    truth: Path | None = None
+    truth: Table | None = None
     """Columns image_id, concept."""
     images_root: Path | None = None
     """The folder that the paths start from; if given, every path is checked."""
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """The files and folders that are read, and must not be written over."""
+        given = (self.table, self.features, self.groups, self.truth, self.images_root)
+        paths = (one if isinstance(one, Path) else getattr(one, "path", None) for one in given)
+        return tuple(path for path in paths if path is not None)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What is known when all shards are written, for whoever adds files of his own."""
+
+    folder: Path
+    """The collection folder, still aside."""
+    tag_names: Sequence[str]
+    variants: Sequence[Variant]
 
 
 @dataclass(frozen=True)
@@ -67,37 +88,38 @@ class ImportSummary:
     """Rows of the groups table whose owner has no image."""
     untagged_images: int
     ownerless_images: int
+    stop_tags: Mapping[str, int] = field(default_factory=dict)
+    """Tags that were left out, and how often they were used."""
+    variants: int = 0
+    """Pairs of tags that look like one; they are listed in ``variants.csv``."""
 
 
 def import_collection(
     sources: Sources,
     out: Path,
     *,
-    lowercase: bool = False,
-    min_uses: int = 1,
+    rules: TagRules = NO_RULES,
     overwrite: bool = False,
     rows_per_shard: int = ROWS_PER_SHARD,
     progress: Progress | None = None,
+    also: Callable[[Imported], None] | None = None,
 ) -> ImportSummary:
     """Make a collection folder from tables; raise naming file, row and reason if they are bad.
 
-    Tags used by fewer than ``min_uses`` images are dropped; ``lowercase`` puts tags and concepts
-    in lower case. Nothing stands under the name ``out`` until all of it is written.
+    ``rules`` say how tags are written and which are left out. Nothing stands under the name
+    ``out`` until all of it is written; ``also`` may add files of its own before that.
     """
-    if min_uses < 1 or rows_per_shard < 1:
-        raise SettingsError(
-            f"min_uses ({min_uses}) and rows_per_shard ({rows_per_shard}) must be at least 1"
-        )
+    if rows_per_shard < 1:
+        raise SettingsError(f"rows_per_shard must be at least 1, not {rows_per_shard}")
     for table in (sources.table, sources.groups, sources.truth):
         if table is not None:
             check_table(table)
-    features = None if sources.features is None else open_features(sources.features)
-    paths = PathCheck(sources.images_root)
-    with collection_folder(out, astuple(sources), overwrite=overwrite) as folder:
-        vocabulary = Vocabulary(Names(clean_lowercase if lowercase else clean), Names())
-        job = _Import(sources, folder, vocabulary, rows_per_shard, progress)
+    features = open_features(sources.features) if sources.features is not None else None
+    paths = PathCheck(sources.images_root, on_disk=isinstance(sources.table, Path))
+    with collection_folder(out, sources.places, overwrite=overwrite) as folder:
+        job = _Import(sources, folder, TagCleaner(rules), rows_per_shard, progress)
         job.read_rows(paths)
-        summary = job.finish(features, min_uses, paths.root)
+        summary = job.finish(features, paths.root, also)
         shutil.rmtree(job.scratch)
     return summary
 
@@ -109,14 +131,15 @@ class _Import:
         self,
         sources: Sources,
         folder: Path,
-        vocabulary: Vocabulary,
+        cleaner: TagCleaner,
         rows_per_shard: int,
         progress: Progress | None,
     ) -> None:
         self.scratch = folder / _SCRATCH
         self._sources = sources
         self._writer = CollectionWriter(folder)
-        self._vocabulary = vocabulary
+        self._cleaner = cleaner
+        self._vocabulary = Vocabulary(Names(cleaner), Names())
         self._rows_per_shard = rows_per_shard
         self._progress = progress
         self._index = IdIndex(
@@ -131,6 +154,8 @@ class _Import:
         rows = ShardRows(self._vocabulary, paths)
         for batch in read_table(self._sources.table, COLUMNS):
             self._word = batch.word
+            if self._cleaner.rules.url_encoded:
+                batch = batch.with_tags(url_decoded)
             start = 0
             while start < len(batch):
                 stop = start + self._rows_per_shard - len(rows)
@@ -145,18 +170,25 @@ class _Import:
         self._refuse(self._index.sort())
 
     def finish(
-        self, features: FeatureFile | None, min_uses: int, images_root: str | None
+        self,
+        features: FeatureRows | None,
+        images_root: str | None,
+        also: Callable[[Imported], None] | None,
     ) -> ImportSummary:
         """Add groups, truth and features, settle the shards and write the manifest."""
         n_images = sum(self._shard_sizes)
         if features is not None:
             features.check_rows(self._sources.table, n_images)
-        kept = self._kept_tags(min_uses)
-        owners, concepts = self._vocabulary.owners, Names(self._vocabulary.tags.cleaning)
+        kept = self._kept_tags(self._cleaner.rules.min_uses)
+        owners, concepts = self._vocabulary.owners, Names(self._cleaner.spelt)
         groups = self._memberships()
         truth = self._truth(concepts)
         untagged, ownerless = self._settle(kept, features, truth)
         tag_names = [name for name, stays in zip(self._vocabulary.tags, kept, strict=True) if stays]
+        variants = find_variants(tag_names, self._vocabulary.uses[kept].tolist())
+        write_variants(self._writer.folder, variants)
+        if also is not None:
+            also(Imported(self._writer.folder, tag_names, variants))
         self._writer.finish(
             tag_names=tag_names,
             owner_names=owners,
@@ -175,6 +207,8 @@ class _Import:
             skipped_memberships=groups.skipped,
             untagged_images=untagged,
             ownerless_images=ownerless,
+            stop_tags=self._cleaner.left_out,
+            variants=len(variants),
         )
 
     def _write(self, rows: ShardRows) -> None:
@@ -219,7 +253,7 @@ class _Import:
         return truth
 
     def _settle(
-        self, kept: BoolArray, features: FeatureFile | None, truth: TruthReader | None
+        self, kept: BoolArray, features: FeatureRows | None, truth: TruthReader | None
     ) -> tuple[int, int]:
         """Bring every shard to its final state; count images without tags and without owner."""
         n_owners = len(self._vocabulary.owners)

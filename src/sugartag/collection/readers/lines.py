@@ -1,12 +1,13 @@
-"""The lines of a text file, plain or gzipped: UTF-8 checked, in bounded memory."""
+"""The lines of a text file, plain or compressed: UTF-8 checked, in bounded memory."""
 
+import bz2
 import gzip
 import io
 import zlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from sugartag.errors import CollectionError
 
@@ -23,11 +24,13 @@ class TextLines:
     with its line.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, lenient: bool = False) -> None:
+        """With ``lenient``, what is not UTF-8 is replaced, for archives that nobody can mend."""
         self.path = path
+        self._lenient = lenient
         self.total = path.stat().st_size
         self.done = 0
-        """Bytes of the file that have been read; of the compressed file if it is gzipped."""
+        """Bytes of the file that have been read; of the compressed file if it is compressed."""
 
     def __iter__(self) -> Iterator[str]:
         blocks = (io.StringIO(block, newline="") for block in self._blocks())
@@ -49,16 +52,17 @@ class TextLines:
     def _chunks(self) -> Iterator[bytes]:
         try:
             with self.path.open("rb") as file:
-                source = gzip.GzipFile(fileobj=file) if self.path.suffix.lower() == ".gz" else file
-                yield from self._read(source, file)
+                yield from self._read(_decompressed(file, self.path), file)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise CollectionError(
-                f"{self.path} is not a whole gzip file: {error}; compress it again"
+                f"{self.path} is not a whole {_kind(self.path)} file: {error}; compress it again"
             ) from error
         except OSError as error:
+            if error.errno is None:  # What bz2 raises for bytes that make no sense.
+                raise CollectionError(f"{self.path} is not a whole bzip2 file: {error}") from error
             raise CollectionError(f"cannot read {self.path}: {error.strerror or error}") from error
 
-    def _read(self, source: "BinaryIO | gzip.GzipFile", file: BinaryIO) -> Iterator[bytes]:
+    def _read(self, source: BinaryIO, file: BinaryIO) -> Iterator[bytes]:
         chunk = source.read(CHUNK_BYTES).removeprefix(BYTE_ORDER_MARK)
         while chunk:
             self.done = file.tell()
@@ -75,6 +79,8 @@ class TextLines:
             )
 
     def _decoded(self, block: bytes, line: int, offset: int) -> str:
+        if self._lenient:
+            return block.replace(b"\0", b"").decode(errors="replace")
         nul = block.find(b"\0")
         if nul >= 0:
             raise CollectionError(
@@ -89,6 +95,17 @@ class TextLines:
                 f"{offset + error.start:,} ({block[error.start]:#04x}) is not UTF-8; "
                 "save the table as UTF-8"
             ) from error
+
+
+def _kind(path: Path) -> str:
+    return "bzip2" if path.suffix.lower() == ".bz2" else "gzip"
+
+
+def _decompressed(file: BinaryIO, path: Path) -> BinaryIO:
+    kind = path.suffix.lower()
+    if kind == ".gz":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+    return cast("BinaryIO", bz2.BZ2File(file)) if kind == ".bz2" else file
 
 
 def _cut(data: bytes) -> tuple[bytes, bytes]:

@@ -1,28 +1,17 @@
-"""Texts made comparable, and numbered in the order in which they first appear."""
+"""Texts numbered in the order in which they first appear, and lists of tags to leave out."""
 
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
 
 from sugartag._typing import IntArray
+from sugartag.collection.readers.lines import TextLines
+from sugartag.collection.readers.table import check_file
+from sugartag.collection.vocabulary import clean
+from sugartag.errors import CollectionError
 
-
-def clean(text: str) -> str:
-    """Return the text in NFC, without white space at its ends."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-    return text.strip()
-
-
-def clean_lowercase(text: str) -> str:
-    """Return the clean text in lower case."""
-    return clean(clean(text).lower())
-
-
-def clean_all(texts: Sequence[str]) -> list[str]:
-    """Return every text clean."""
-    return list(map(str.strip if "".join(texts).isascii() else clean, texts))
+MAX_STOP_TAGS = 100_000
 
 
 class Names(dict[str, int]):
@@ -45,3 +34,14 @@ class Names(dict[str, int]):
     def numbers(self, texts: Iterable[str], count: int) -> IntArray:
         """Return the number of each of the ``count`` texts, new ones being taken up."""
         return np.fromiter(map(self.__getitem__, texts), dtype=np.int32, count=count)
+
+
+def read_stop_tags(path: Path) -> frozenset[str]:
+    """Return the tags of a text file, one a line; lines that start with ``#`` are comments."""
+    check_file(path)
+    found = {clean(line).casefold() for line in TextLines(path) if not line.startswith("#")} - {""}
+    if len(found) > MAX_STOP_TAGS:
+        raise CollectionError(
+            f"{path} lists {len(found):,} stop tags; list at most {MAX_STOP_TAGS:,}"
+        )
+    return frozenset(found)

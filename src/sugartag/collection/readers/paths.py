@@ -21,7 +21,9 @@ class PathCheck:
     file.
     """
 
-    def __init__(self, root: Path | None) -> None:
+    def __init__(self, root: Path | None, *, on_disk: bool = True) -> None:
+        """With ``on_disk``, every path must be that of a file under ``root``."""
+        self._on_disk = on_disk
         self._root = None if root is None else _real_folder(root)
         self._leads_out = lru_cache(FOLDERS_REMEMBERED)(self._folder_leads_out)
 
@@ -36,17 +38,20 @@ class PathCheck:
         if self._root is None and not any(paths):
             return paths
         for index, path in enumerate(paths):
-            reason = self._fault(path)
+            reason = self.fault(path)
             if reason:
                 raise batch.error(index, f"path {shown(path)} {reason}")
         return paths
 
-    def _fault(self, path: str) -> str | None:
+    def fault(self, path: str) -> str | None:
+        """Return what is wrong with a path, or None."""
         if _ABSOLUTE.match(path):
             return "is absolute; give paths relative to the images' folder"
         if ".." in path and ".." in _SEPARATORS.split(path):
             return "contains '..'; give paths that stay inside the images' folder"
-        return None if self._root is None else self._fault_on_disk(self._root, path)
+        if self._root is None or not self._on_disk:
+            return None
+        return self._fault_on_disk(self._root, path)
 
     def _fault_on_disk(self, root: str, path: str) -> str | None:
         if not path:

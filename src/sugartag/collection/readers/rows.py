@@ -8,9 +8,10 @@ from scipy import sparse
 from sugartag._typing import IntArray, SparseRows
 from sugartag.collection.model import Shard
 from sugartag.collection.readers.batch import Batch
-from sugartag.collection.readers.names import Names, clean_all
+from sugartag.collection.readers.names import Names
 from sugartag.collection.readers.paths import PathCheck
 from sugartag.collection.texts import Texts
+from sugartag.collection.vocabulary import clean_all
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """Tables by the end of their name: CSV, TSV, JSONL and Parquet."""
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from sugartag.collection.readers.batch import ROWS_PER_BATCH, Batch, Columns
@@ -16,8 +17,23 @@ _PARQUET = ".parquet"
 _GZIP = ".gz"
 
 
+@dataclass(frozen=True)
+class Stream:
+    """Rows that are made from something else than one table: a folder, or an archive."""
+
+    path: Path
+    """What is named in messages."""
+    batches: Callable[[], Iterator[Batch]]
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+Table = Path | Stream
+
+
 def read_table(
-    path: Path, columns: Columns, *, rows_per_batch: int = ROWS_PER_BATCH
+    path: Table, columns: Columns, *, rows_per_batch: int = ROWS_PER_BATCH
 ) -> Iterator[Batch]:
     """Yield the rows of a table in order; a table without rows is refused."""
     check_table(path)
@@ -29,8 +45,10 @@ def read_table(
         raise CollectionError(f"{path} has no rows; give a table with one row at least")
 
 
-def check_table(path: Path) -> None:
+def check_table(path: Table) -> None:
     """Raise if there is no such file, or no reader for its kind."""
+    if isinstance(path, Stream):
+        return
     check_file(path)
     kind = _kind(path)
     if kind == _PARQUET:
@@ -56,7 +74,9 @@ def check_file(path: Path) -> None:
         raise CollectionError(f"{path} is {kind}; name a file")
 
 
-def _batches(path: Path, columns: Columns, rows_per_batch: int) -> Iterator[Batch]:
+def _batches(path: Table, columns: Columns, rows_per_batch: int) -> Iterator[Batch]:
+    if isinstance(path, Stream):
+        return path.batches()
     kind = _kind(path)
     if kind == _PARQUET:
         return read_parquet(path, columns, rows_per_batch=rows_per_batch)

@@ -8,10 +8,11 @@ from scipy import sparse
 from sugartag._typing import IntArray, SparseRows
 from sugartag.collection.readers.batch import Columns, shown
 from sugartag.collection.readers.ids import IdIndex
-from sugartag.collection.readers.names import Names, clean_all
+from sugartag.collection.readers.names import Names
 from sugartag.collection.readers.spill import Buckets
-from sugartag.collection.readers.table import read_table
+from sugartag.collection.readers.table import Table, read_table
 from sugartag.collection.store import CollectionWriter
+from sugartag.collection.vocabulary import clean_all
 from sugartag.engine.base import Progress
 
 COLUMNS = Columns(required=("image_id", "concept"))
@@ -28,7 +29,7 @@ class TruthReader:
         self._rows_per_shard = rows_per_shard
         self._concepts = concepts
 
-    def read(self, path: Path, progress: Progress | None) -> None:
+    def read(self, path: Table, progress: Progress | None) -> None:
         """Sort the rows of the table by the shard of their image."""
         for batch in read_table(path, COLUMNS, rows_per_batch=ROWS_PER_LOOK_UP):
             ids = clean_all(batch.filled_texts("image_id"))

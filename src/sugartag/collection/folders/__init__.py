@@ -1,0 +1,11 @@
+"""From a folder of photographs to a collection folder."""
+
+from sugartag.collection.folders.importing import (
+    FolderSources,
+    FolderSummary,
+    import_folder,
+    read_hierarchy,
+)
+from sugartag.collection.folders.owners import owner_rule
+
+__all__ = ["FolderSources", "FolderSummary", "import_folder", "owner_rule", "read_hierarchy"]
