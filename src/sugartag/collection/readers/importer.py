@@ -135,7 +135,7 @@ def import_collection(
         summary = job.finish(features, paths.root, also)
         shutil.rmtree(job.scratch)
         if keep_features:
-            carry_features(out, folder)
+            carry_features(Path(out), folder)
     return summary
 
 
