@@ -27,6 +27,7 @@ COMMANDS = {
     "estimate": Listed("estimate", "Say what a fit will take: time, memory and disk."),
     "fit": Listed("fit", "Learn from a collection; write the model to a folder."),
     "suggest": Listed("suggest", "Propose tags to add, keep and doubt, image by image."),
+    "serve": Listed("serve", "Review the proposals in a browser: accept, reject, search."),
     "apply": Listed("apply", "Apply what was decided, to the catalogue and to sidecars."),
     "undo": Listed("undo", "Undo a run of changes, however long ago."),
     "export": Listed("export", "Write the tags as they are now, for other programs too."),

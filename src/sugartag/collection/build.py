@@ -32,9 +32,8 @@ def collection_from_arrays(
     n_owners = int(owner.max()) + 1 if groups is None else groups.shape[0]
     if features is not None and has_features is not None:
         features = np.where(has_features[:, None], features, 0.0)
-    if features is not None and not np.isfinite(features).all():
-        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise CollectionError(f"features of image {row} are not finite numbers")
+    if features is not None:
+        require_finite(features)
     memberships = sparse.csr_array((n_owners, 0)) if groups is None else binary(groups)
     if concept_names is None:
         concept_names = _numbered("tag", 0 if truth is None else truth.shape[1])
@@ -54,6 +53,16 @@ def collection_from_arrays(
         groups=memberships,
         concept_names=tuple(concept_names),
     )
+
+
+def require_finite(features: FloatArray) -> None:
+    """Raise naming the first image whose features are not all numbers."""
+    if not np.isfinite(features).all():
+        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        raise CollectionError(
+            f"the features of image {row} are not finite numbers; compute them again, "
+            "or leave the image out"
+        )
 
 
 def binary(matrix: SparseRows) -> SparseRows:

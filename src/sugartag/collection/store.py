@@ -132,9 +132,9 @@ class CollectionWriter:
         )
 
 
-def save_collection(collection: Collection, folder: Path, *, overwrite: bool = False) -> None:
+def save_collection(collection: Collection, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write a collection shard by shard; nothing stands under the name until it is whole."""
-    with folder_aside(folder, overwrite=overwrite) as partial:
+    with folder_aside(Path(folder), overwrite=overwrite) as partial:
         write_into(CollectionWriter(partial), collection)
 
 
@@ -152,11 +152,12 @@ def write_into(writer: CollectionWriter, collection: Collection) -> None:
     )
 
 
-def open_collection(folder: Path, *, verify: bool = True) -> Collection:
+def open_collection(folder: str | Path, *, verify: bool = True) -> Collection:
     """Map a collection folder into memory, after checking every file against the manifest.
 
     ``verify=False`` skips the hashes (not the shapes and types) for folders just checked.
     """
+    folder = Path(folder)
     manifest = read_manifest(folder, format_name=FORMAT)
     try:
         return _collection(folder, manifest, verify=verify)

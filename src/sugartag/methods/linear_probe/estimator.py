@@ -24,6 +24,7 @@ from sugartag.methods.linear_probe.sums import (
     owners_held_out,
     whitened_directions,
 )
+from sugartag.methods.own_tags import add_own_tags
 from sugartag.methods.settings import require, require_not_negative, require_shares
 
 ROWS_AT_ONCE = 1024
@@ -77,10 +78,8 @@ class FittedLinearProbe:
             if self.inverse is not None:
                 self._leave_out(rows, part, centred, excess)
             excess[~rows.described[part]] = 0.0
-            excess /= self.scale
-            if self.own_weight > 0:
-                excess += self.own_weight * rows.tags[part].toarray()
-            found_scores[part] = excess
+            found_scores[part] = excess / self.scale
+        add_own_tags(found_scores, rows, self.own_weight)
         return found_scores
 
     def _leave_out(self, rows: Rows, part: slice, centred: FloatArray, excess: FloatArray) -> None:

@@ -16,6 +16,7 @@ from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.methods.own_tags import add_own_tags
 from sugartag.methods.settings import require_counts, require_not_negative, require_shares
 from sugartag.methods.tag_prop.weights import (
     LikelihoodProblem,
@@ -50,8 +51,7 @@ class FittedTagProp(FittedVoters):
         ballots.data = self.weights.of(image, rank, ballots.data).astype(np.float32)
         share: FloatArray = (ballots @ all_tags(self.collection)).toarray()
         found = self.weights.probability(share.astype(np.float32, copy=False))
-        if self.own_weight > 0:
-            found += np.float32(self.own_weight) * rows.tags.toarray().astype(np.float32)
+        add_own_tags(found, rows, self.own_weight)
         return found
 
 

@@ -1,0 +1,1 @@
+"""The review page: pictures with their proposed tags, decisions, search, and a JSON API."""
