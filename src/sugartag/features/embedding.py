@@ -38,6 +38,8 @@ from sugartag.storage.values import read_value, write_value
 IMAGES_PER_CHUNK = 256
 BATCH = 16
 ERRORS = "errors.jsonl"
+STAGE = "embed"
+"""What tells our lines in that file from those of an import."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,7 @@ class _Results:
                 if reason:
                     image = ids[part.rows.start + offset]
                     path = part.tasks[offset].path
-                    yield {"image_id": image, "path": path, "reason": reason}
+                    yield {"stage": STAGE, "image_id": image, "path": path, "reason": reason}
 
     def differ_from(self, collection: Collection, versions: Sequence[FileVersions | None]) -> bool:
         """Tell whether there is anything to store that the folder does not hold."""
@@ -288,11 +290,20 @@ def _store(folder: Path, collection: Collection, results: _Results, encoder: Enc
 
 
 def _write_errors(folder: Path, collection: Collection, results: _Results) -> None:
-    """List the pictures that cannot be read; a list of an earlier run goes."""
+    """List the pictures that cannot be read, in place of what an earlier run listed."""
     target = folder / ERRORS
-    lines = [json.dumps(one, ensure_ascii=False) for one in results.failures(collection)]
+    lines = [*_others(target), *(json.dumps(one) for one in results.failures(collection))]
     if not lines:
         target.unlink(missing_ok=True)
         return
     with file_aside(target, overwrite=True) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _others(target: Path) -> list[str]:
+    """Return the lines that other stages have written."""
+    if not target.is_file():
+        return []
+    ours = f'{{"stage": "{STAGE}"'
+    lines = target.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith(ours)]

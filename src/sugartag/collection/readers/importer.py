@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from sugartag._typing import BoolArray
+from sugartag.collection.feature_update import carry_features
 from sugartag.collection.readers.batch import shown
 from sugartag.collection.readers.columns import PhotoTable
 from sugartag.collection.readers.features import FeatureRows, open_features
@@ -113,11 +114,13 @@ def import_collection(
     rows_per_shard: int = ROWS_PER_SHARD,
     progress: Progress | None = None,
     also: Callable[[Imported], None] | None = None,
+    keep_features: bool = False,
 ) -> ImportSummary:
     """Make a collection folder from tables; raise naming file, row and reason if they are bad.
 
     ``rules`` say how tags are written and which are left out. Nothing stands under the name
-    ``out`` until all of it is written; ``also`` may add files of its own before that.
+    ``out`` until all of it is written; ``also`` may add files of its own before that. With
+    ``keep_features``, images that the collection to be replaced has keep what was computed of them.
     """
     if rows_per_shard < 1:
         raise SettingsError(f"rows_per_shard must be at least 1, not {rows_per_shard}")
@@ -131,6 +134,8 @@ def import_collection(
         job.read_rows(paths)
         summary = job.finish(features, paths.root, also)
         shutil.rmtree(job.scratch)
+        if keep_features:
+            carry_features(Path(out), folder)
     return summary
 
 
