@@ -47,7 +47,7 @@ clean:
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embed]'
 	touch $@
 
 $(VENV)/installed-for-tests: $(VENV)/installed

@@ -47,7 +47,8 @@ def main() -> None:
     document = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
     if asked.refit:
         document = {key: before[key] for key in document}
-    every = [name for name in method_names() if missing_package(name) is None] + list(VARIANTS)
+    installed = [name for name in method_names() if missing_package(name) is None]
+    every = list(dict.fromkeys([*installed, *VARIANTS]))
     chosen = [] if asked.refit else asked.methods or every
     runs = {entry: own for entry, own in before.get("runs", {}).items() if entry not in chosen}
     for entry in chosen:

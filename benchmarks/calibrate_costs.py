@@ -39,7 +39,8 @@ SMALLEST = {**dict.fromkeys(FAST, (8_000, 800)), "sugar-tc": (8_000, 400)}
 SMALLEST_USUAL = (1_000, 400)
 """... of other methods, which take long."""
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "sugar-tc exact": ("sugar-tc", {"solver": "exact", "scoring": "reconstruction"})
+    "sugar-tc": ("sugar-tc", {"preset": "repaired"}),
+    "sugar-tc exact": ("sugar-tc", {}),
 }
 """Settings that change the costs so much that they are measured apart."""
 USUAL_POWERS = {"images": 1.0, "tags": 0.5, "features": 0.25}
@@ -152,7 +153,8 @@ def main() -> None:
     """Measure what is asked for, and write the constants that follow from all runs."""
     asked = _arguments()
     runs = json.loads(asked.runs.read_text(encoding="utf-8")) if asked.runs.exists() else {}
-    chosen = [n for n in method_names() if missing_package(n) is None] + list(VARIANTS)
+    installed = [n for n in method_names() if missing_package(n) is None]
+    chosen = list(dict.fromkeys([*installed, *VARIANTS]))
     for entry in () if asked.refit else asked.methods or chosen:
         runs[entry] = measure(entry)
         asked.runs.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Build the clip-art collection that ``sugartag demo`` runs on.
+"""Build the clip-art collection that ``sugartag demo --drawings`` runs on.
 
 The source is a folder with ``images.csv`` (image_id, file, author, title, tags), ``features.npy``
 (a float16 row per image) and ``thumbs/<image_id>.webp``. A drawing is taken when it has a named

@@ -1,11 +1,16 @@
 """What most tests start from."""
 
+import hypothesis
 import numpy as np
 import pytest
 
 from planted import planted_collection
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
+
+# A test that takes longer on a busy machine has not failed.
+hypothesis.settings.register_profile("any-machine", deadline=None)
+hypothesis.settings.load_profile("any-machine")
 
 
 @pytest.fixture(scope="session")

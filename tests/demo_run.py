@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from sugartag.demo import run_demo
+from sugartag.demo import DRAWINGS, run_demo
 from sugartag.engine import LocalEngine
 
 SEED = 0
@@ -28,5 +28,5 @@ def demo_run() -> DemoRun:
     atexit.register(place.cleanup)
     folder = Path(place.name) / "demo out"
     said: list[str] = []
-    page = run_demo(folder, engine=LocalEngine(), seed=SEED, say=said.append)
+    page = run_demo(DRAWINGS, folder, engine=LocalEngine(), seed=SEED, say=said.append)
     return DemoRun(folder, page, tuple(said))

@@ -118,9 +118,8 @@ def resharded(collection: Collection, *cuts: int) -> Collection:
 
 def without_features(collection: Collection) -> Collection:
     """Return the collection as it is before its images were described."""
-    return replace(
-        collection, shards=tuple(replace(shard, features=None) for shard in collection.shards)
-    )
+    shards = [replace(shard, features=None, has_features=None) for shard in collection.shards]
+    return replace(collection, shards=tuple(shards))
 
 
 def accuracy(scores: np.ndarray, collection: Collection) -> tuple[float, float]:

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 from demo_run import SEED, DemoRun, demo_run
 from sugartag.cli.main import main
 from sugartag.collection import open_collection
-from sugartag.demo import MIN_USES, import_shipped
+from sugartag.demo import MIN_USES, import_drawings
 from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE
-from sugartag.demo.findings import N_PICTURES, PICTURES_PER_OWNER
 from sugartag.errors import StorageError
 from sugartag.evaluation.protocol import hidden_task
+from sugartag.report.chosen import N_PICTURES, PICTURES_PER_OWNER
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 """An address in name only: it marks a drawing as one, and nobody fetches it."""
@@ -186,10 +186,10 @@ def test_sugartag_understands_the_commands_of_the_page(page):
 
 
 def test_the_shipped_collection_is_imported_again_into_the_same_folder(tmp_path):
-    first = import_shipped(tmp_path / "out")
+    first = import_drawings(tmp_path / "out")
     (tmp_path / "out" / "images" / "LICENSE.txt").unlink()
 
-    again = import_shipped(tmp_path / "out")
+    again = import_drawings(tmp_path / "out")
 
     assert list(again.ids) == list(first.ids)
     assert again.tag_names == first.tag_names
@@ -202,7 +202,7 @@ def test_a_folder_of_somebody_elses_collection_is_left_alone(tmp_path):
     (tmp_path / "collection" / "stamps.txt").touch()
 
     with pytest.raises(StorageError, match="--overwrite replaces collections only"):
-        import_shipped(tmp_path)
+        import_drawings(tmp_path)
 
     assert [path.name for path in (tmp_path / "collection").iterdir()] == ["stamps.txt"]
 

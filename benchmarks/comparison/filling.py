@@ -23,7 +23,7 @@ from sugartag.methods.registry import make_method
 from sugartag.pipeline.fitting import DEFAULT_METHOD
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-CHANGING = ("date", "machine", "cases")
+CHANGING = ("date", "machine", "cases", "drawn")
 """What may differ between a result file and the run that continues it."""
 
 

@@ -16,7 +16,7 @@ from sugartag.completion import (
     complete_exactly,
     complete_multiplicatively,
     complete_nonnegatively,
-    positive_start,
+    disturbed_start,
 )
 from sugartag.completion.multiplicative import UpdateTerms, update
 from sugartag.engine import LocalEngine
@@ -79,7 +79,7 @@ def solver_work(asks: Mapping[str, Any], folder: Path) -> Found:
         measured = None if done.tensor is None else problem.objective(done.tensor)
         del done
     if asks["solver"] == "multiplicative":
-        start = positive_start(prior, problem.shape, rng=rng, dtype=np.float64)
+        start = disturbed_start(prior, problem.shape, rng=rng, dtype=np.float64)
     with Meter() as solving:
         done = _SOLVERS[asks["solver"]](problem, start, asks)
     values = np.array(done.objectives)
@@ -116,7 +116,7 @@ def _start(problem: CompletionProblem, prior: SparseRows, rng: np.random.Generat
     tensor, kind = np.empty_like(problem.target), problem.target.dtype.type
     for slab in problem.slabs():
         shape = tensor[slab].shape
-        tensor[slab] = positive_start(prior[slab.start : slab.stop], shape, rng=rng, dtype=kind)
+        tensor[slab] = disturbed_start(prior[slab.start : slab.stop], shape, rng=rng, dtype=kind)
     return tensor
 
 

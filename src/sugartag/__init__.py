@@ -4,6 +4,7 @@ import importlib
 import typing
 
 if typing.TYPE_CHECKING:
+    from sugartag.api import Tuning, evaluate, fit, load, tune
     from sugartag.collection import (
         Collection,
         collection_from_arrays,
@@ -12,9 +13,8 @@ if typing.TYPE_CHECKING:
     )
     from sugartag.collection.readers import Sources, import_collection
     from sugartag.collection.synthetic import World
-    from sugartag.engine import LocalEngine
+    from sugartag.engine import DaskEngine, LocalEngine
     from sugartag.errors import SugartagError
-    from sugartag.evaluation.protocol import evaluate, hidden_task, truth_task
     from sugartag.methods.registry import make_method, method_names
     from sugartag.pipeline.changes import Change, write_changes
     from sugartag.pipeline.fitting import fit_model
@@ -26,18 +26,21 @@ __version__ = "0.1.0"
 __all__ = [
     "Change",
     "Collection",
+    "DaskEngine",
     "LocalEngine",
     "Model",
     "Sources",
     "SugartagError",
     "Thresholds",
+    "Tuning",
     "World",
     "__version__",
     "collection_from_arrays",
     "evaluate",
+    "fit",
     "fit_model",
-    "hidden_task",
     "import_collection",
+    "load",
     "load_model",
     "make_method",
     "method_names",
@@ -45,11 +48,12 @@ __all__ = [
     "propose",
     "save_collection",
     "save_model",
-    "truth_task",
+    "tune",
     "write_changes",
 ]
 
 _HOME = {
+    "sugartag.api": ("Tuning", "evaluate", "fit", "load", "tune"),
     "sugartag.collection": (
         "Collection",
         "collection_from_arrays",
@@ -58,9 +62,8 @@ _HOME = {
     ),
     "sugartag.collection.readers": ("Sources", "import_collection"),
     "sugartag.collection.synthetic": ("World",),
-    "sugartag.engine": ("LocalEngine",),
+    "sugartag.engine": ("DaskEngine", "LocalEngine"),
     "sugartag.errors": ("SugartagError",),
-    "sugartag.evaluation.protocol": ("evaluate", "hidden_task", "truth_task"),
     "sugartag.methods.registry": ("make_method", "method_names"),
     "sugartag.pipeline.changes": ("Change", "write_changes"),
     "sugartag.pipeline.fitting": ("fit_model",),

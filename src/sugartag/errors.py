@@ -4,6 +4,7 @@
 
     SugartagError
     ├── CollectionError      the input data contradicts itself, or lacks what is asked of it
+    ├── PictureError         an image file cannot be read, or must not be
     ├── SettingsError        a setting has an unknown name or an impossible value
     ├── StorageError         a stored folder is missing, damaged or of another format
     ├── CapacityError        the job would not fit the memory it may use
@@ -22,6 +23,10 @@ class SugartagError(Exception):
 
 class CollectionError(SugartagError, ValueError):
     """The input data contradicts itself, or lacks what is asked of it."""
+
+
+class PictureError(SugartagError, ValueError):
+    """An image file cannot be read, or must not be; the message is the reason alone."""
 
 
 class SettingsError(SugartagError, ValueError):

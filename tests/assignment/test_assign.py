@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import reference
-from sugartag.assignment.assign import Assignment, reconstructed, row_kronecker
+from sugartag.assignment.assign import Assignment
+from sugartag.assignment.reconstruct import Reconstruction, reconstructed, row_kronecker
 
 N_IMAGES, N_TAGS, M_IMAGES, M_USERS = 15, 6, 12, 5
 
@@ -75,6 +76,19 @@ def test_an_anchor_that_is_not_linked_is_no_neighbour(seeded):
     found = scores(assignment, images, users)
 
     expected = 0.8 * 0.6 * assignment.by_image[7] + 0.2 * users[0, 2] * assignment.by_user[2]
+    np.testing.assert_allclose(found[0], expected / 4, atol=1e-12)
+
+
+def test_the_owner_of_a_near_anchor_counts_even_where_its_link_is_cut(seeded):
+    near = sparse.csr_array((np.array([0.6, 0.0]), (np.zeros(2, int), np.array([7, 9]))), (1, 12))
+    users = links(seeded, 1, M_USERS, 1.0)
+    assignment = an_assignment(seeded, user_of_image=np.arange(M_IMAGES) % M_USERS)
+
+    found = assignment.scores(near, sparse.csr_array(users))
+
+    expected = 0.8 * 0.6 * assignment.by_image[7]
+    for user in (7 % M_USERS, 9 % M_USERS):
+        expected += 0.2 * users[0, user] * assignment.by_user[user]
     np.testing.assert_allclose(found[0], expected / 4, atol=1e-12)
 
 
@@ -166,3 +180,30 @@ def test_the_kronecker_product_with_an_empty_row_is_empty(left, right):
     assert np.diff(found.indptr).tolist() == [4, 0, 1]
     assert found.toarray()[0].tolist() == [1.0, 2.0, 2.0, 4.0]
     assert found.toarray()[2].tolist() == [25.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("share", [0.1, 1.0])
+def test_the_reconstruction_by_user_is_the_one_by_image(share, seeded):
+    tensor = seeded.normal(size=(N_TAGS, M_IMAGES, M_USERS))
+    affinity = sparse.csr_array(links(seeded, N_TAGS, N_TAGS, 0.4))
+    images, users = links(seeded, 90, M_IMAGES, share), links(seeded, 3, M_USERS, 1.0)
+    user = seeded.integers(0, 3, 90)
+
+    found = reconstructed(tensor, affinity, sparse.csr_array(images), sparse.csr_array(users), user)
+
+    expected = np.einsum("tij,at,bi,bj->ba", tensor, affinity.toarray(), images, users[user])
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_a_share_of_the_reconstruction_is_that_of_the_image_whoever_posted_it(seeded):
+    tensor = seeded.normal(size=(N_TAGS, M_IMAGES, M_USERS))
+    affinity = sparse.csr_array(links(seeded, N_TAGS, N_TAGS, 0.4))
+    images, users = links(seeded, 20, M_IMAGES, 0.7), links(seeded, 7, M_USERS, 0.8)
+    user, totals = seeded.integers(0, 7, 20), users.sum(axis=0)
+    model = Reconstruction.of(tensor, affinity, totals, image_share=0.3)
+
+    found = model.scores(sparse.csr_array(images), sparse.csr_array(users), user)
+
+    weights = 0.3 * totals + 0.7 * users[user]
+    expected = np.einsum("tij,at,bi,bj->ba", tensor, affinity.toarray(), images, weights)
+    np.testing.assert_allclose(found, expected, atol=1e-10)

@@ -24,7 +24,7 @@ from tables import Row, tags_by_image, write_table
 
 N_IMAGES = 180
 TOPICS = {"sea": ["beach", "sand, wet"], "wood": ["tree", "müll"], "home": ["cat", "sofa"]}
-COLUMNS = ["image_id", "tag", "action", "score", "reason", "run_id"]
+COLUMNS = ["image_id", "tag", "action", "score", "reason", "run_id", "decision"]
 
 
 def photo_rows(seed: int = 1) -> tuple[list[Row], np.ndarray]:

@@ -39,6 +39,7 @@ def test_the_end_says_what_there_is_and_what_comes_next(folder):
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "mine: 4 images, 4 tags, 2 owners, 1 group, 1 true concept, features of 3 numbers",
+        "  tags are split on '|'",
         "  without any tag: 1 image",
         "  without an owner: 1 image",
         "  skipped, as the owner has no image here: 1 membership",

@@ -1,4 +1,3 @@
-import io
 import subprocess
 import sys
 from importlib import import_module, metadata
@@ -9,8 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from sugartag.cli import main as cli
-from sugartag.cli import progress
-from sugartag.cli.progress import ProgressDisplay
 from sugartag.errors import CollectionError, MissingExtraError, StorageError
 
 RUNNER = CliRunner()
@@ -155,56 +152,3 @@ def test_from_a_shell_there_is_one_line_code_two_and_no_traceback(tmp_path):
     assert line.startswith("sugartag: ")
     assert str(tmp_path / "none") in line
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Return a clock that stands still until it is set."""
-    now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    return now
-
-
-def test_progress_in_a_log_is_a_plain_line_now_and_then(clock, monkeypatch):
-    log = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", log)
-
-    with ProgressDisplay() as display:
-        for second in range(26):
-            clock[0] = 100.0 + second
-            display("link images", 1000 * second, 26_000)
-
-    assert log.getvalue().splitlines() == [
-        "link images: 10,000 of 26,000",
-        "link images: 20,000 of 26,000",
-    ]
-
-
-def test_a_short_pass_leaves_no_line_in_a_log(clock, monkeypatch):
-    log = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", log)
-
-    with ProgressDisplay() as display:
-        for what in ("link images", "count tags"):
-            display(what, 5, 10)
-            display(what, 10, 10)
-
-    assert log.getvalue() == ""
-
-
-def test_progress_on_a_terminal_is_a_bar_with_the_total_that_goes_away(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-
-    with ProgressDisplay() as display:
-        display("link images", 300, 600)
-        shown = screen.getvalue()
-        display("link images", 600, 600)
-
-    assert "link images" in shown
-    assert "600" in shown
-    assert screen.getvalue().rstrip(" ").endswith("\r")

@@ -91,7 +91,7 @@ def test_as_json_each_method_has_name_summary_and_settings():
 
     assert [method["name"] for method in listed] == list(METHODS)
     for method in listed:
-        assert set(method) == {"name", "summary", "settings"}
+        assert set(method) == {"name", "summary", "package", "settings"}
         assert method["summary"] == METHODS[method["name"]].summary
         described = {setting["name"]: setting["default"] for setting in method["settings"]}
         assert described == {

@@ -70,6 +70,18 @@ def test_tuned_settings_are_taken_and_a_setting_typed_wins(photos, tuned, tmp_pa
     assert settings["one_vote_per_owner"] is True
 
 
+def test_a_fit_takes_tuned_settings_too(photos, tuned, tmp_path):
+    with_method = ("fit", photos, "--tuned", tuned, "--method")
+    fitted = run(*with_method, "tag-vote", "--set", "neighbours=9", "--out", tmp_path / "m")
+    not_tuned = run(*with_method, "lr", "--out", tmp_path / "n")
+
+    assert fitted.exit_code == 0, fitted.output
+    settings = read(tmp_path / "m" / "manifest.json")["settings"]
+    assert (settings["neighbours"], settings["subtract_prior"]) == (9, False)
+    assert not_tuned.exit_code == 2
+    assert "has no settings of lr; tune it, or leave --tuned out" in not_tuned.output
+
+
 def test_a_method_that_was_not_tuned_is_named_and_has_its_defaults(photos, tuned, tmp_path):
     out = tmp_path / "results.json"
 

@@ -16,6 +16,7 @@ from sugartag.cli.main import main
 from sugartag.collection import open_collection
 from sugartag.collection.align import seen_from
 from sugartag.costs import machine
+from sugartag.pipeline.changes import read_decisions
 from sugartag.pipeline.model import load_model
 from tables import Row, write_table
 
@@ -290,8 +291,8 @@ def test_the_same_decision_twice_is_one(here):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([("photo 3", "cat", "add", "yes")], "d.csv, line 2: decision is 'yes'"),
-        ([("photo 3", "cat", "add", "Accept")], "must be one of: accept, reject"),
+        ([("photo 3", "cat", "add", "maybe")], "d.csv, line 2: decision is 'maybe'"),
+        ([("photo 3", "cat", "add", "ja")], "must be one of: accept, yes, y, reject, no, n"),
         ([("photo 3", "cat", "put", "accept")], "d.csv, line 2: action is 'put'"),
         ([("photo 3", "", "add", "accept")], "d.csv, line 2: tag is empty"),
         ([("", "cat", "add", "accept")], "d.csv, line 2: image_id is empty"),
@@ -365,3 +366,14 @@ def test_an_accepted_addition_is_suggested_until_the_image_has_the_tag(here):
     (before, after) = (read_changes(f"{name}.csv")[image, "sofa"] for name in ("before", "after"))
     assert (before["action"], before["reason"]) == ("add", "accepted by a person")
     assert (after["action"], after["reason"]) == ("keep", "accepted by a person")
+
+
+@pytest.mark.parametrize("words", [("accept", "reject"), ("Yes", "NO"), ("y", "N")])
+def test_decisions_are_read_in_any_of_their_words(here, words):
+    write_decisions(
+        "d.csv", ("photo 3", "cat", "add", words[0]), ("photo 4", "cat", "add", words[1])
+    )
+
+    found = [one.right for one in read_decisions(here / "d.csv")]
+
+    assert found == [True, False]

@@ -24,7 +24,11 @@ def test_every_row_becomes_an_image(tmp_path):
     assert tags_by_image(tmp_path / "out")["2"] == {"dog", "sun"}
     assert not any("scratch" in path.name for path in (tmp_path / "out").iterdir())
     assert summary == ImportSummary(
-        4, 4, 2, 0, 0, 0, 0, untagged_images=1, ownerless_images=1, variants=1
+        *(4, 4, 2, 0, 0, 0, 0),
+        untagged_images=1,
+        ownerless_images=1,
+        variants=1,
+        notes=("tags are split on '|'",),
     )
 
 

@@ -7,7 +7,7 @@ from sugartag.completion import (
     complete_exactly,
     complete_multiplicatively,
     complete_nonnegatively,
-    positive_start,
+    disturbed_start,
 )
 
 
@@ -18,7 +18,13 @@ def seeded(request):
 
 def start_for(literal, rng):
     prior = sparse.csr_array(literal.prior.reshape(len(literal.prior), -1))
-    return positive_start(prior, literal.prior.shape, rng=rng, dtype=np.float64)
+    return disturbed_start(prior, literal.prior.shape, rng=rng, dtype=np.float64)
+
+
+def signed_start_for(literal, rng):
+    prior = sparse.csr_array(literal.prior.reshape(len(literal.prior), -1))
+    shape = literal.prior.shape
+    return disturbed_start(prior, shape, rng=rng, dtype=np.float64, size=0.1, signed=True)
 
 
 def test_one_multiplicative_update_is_the_printed_one(seeded):
@@ -78,13 +84,35 @@ def test_a_consumed_start_becomes_the_tensor_and_any_other_stays(seeded):
     np.testing.assert_array_equal(within.tensor, apart.tensor)
 
 
-def test_a_start_with_a_negative_entry_is_refused(seeded):
+def test_a_signed_start_has_mean_zero_and_is_updated_as_printed(seeded):
     literal = random_literal(seeded)
-    start = start_for(literal, seeded)
-    start[0, 0, 0] = -1e-3
+    start = signed_start_for(literal, np.random.default_rng(7))
+    disturbance = start - literal.prior
 
-    with pytest.raises(ValueError, match="positive everywhere"):
-        complete_multiplicatively(fast_problem(literal), start, max_iterations=5, tolerance=0.0)
+    done = complete_multiplicatively(fast_problem(literal), start, max_iterations=1, tolerance=0.0)
+
+    assert np.abs(disturbance).max() <= 0.1
+    assert abs(disturbance.mean()) < 0.2 * np.abs(disturbance).mean()
+    np.testing.assert_allclose(done.tensor, literal.updated(start), rtol=1e-8, atol=1e-12)
+
+
+def test_negative_entries_of_a_signed_start_never_leave_or_the_objective_rises(seeded):
+    literal = random_literal(seeded)
+    start = signed_start_for(literal, seeded)
+
+    done = complete_multiplicatively(fast_problem(literal), start, max_iterations=50, tolerance=0.0)
+
+    assert (start < 0).any()
+    assert (done.tensor < 0).any() or np.diff(done.objectives).max() > 0
+
+
+def test_a_start_of_another_shape_is_refused(rng):
+    literal = random_literal(rng)
+
+    with pytest.raises(ValueError, match="must have"):
+        complete_multiplicatively(
+            fast_problem(literal), start_for(literal, rng)[:1], max_iterations=5, tolerance=0.0
+        )
 
 
 def test_exact_solves_the_normal_equations(seeded):

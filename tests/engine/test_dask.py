@@ -208,8 +208,8 @@ def test_progress_tells_rows_done_after_each_block_and_each_group_of_a_sum(clust
     list(engine.map(start_after_a_while, BLOCKS[:4]))
     engine.sum(sum_of_rows, BLOCKS, np.ones((100, 1)))
 
-    assert told[:4] == [("start after a while", block.stop, 12) for block in BLOCKS[:4]]
-    assert told[4:] == [("sum of rows", done, 100) for done in (24, 48, 72, 96, 100)]
+    assert told[:5] == [("start after a while", done, 12) for done in (0, 3, 6, 9, 12)]
+    assert told[5:] == [("sum of rows", done, 100) for done in (0, 24, 48, 72, 96, 100)]
 
 
 def test_a_collection_opened_from_a_folder_travels_as_names_of_files(cluster, opened, folder):

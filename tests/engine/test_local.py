@@ -164,13 +164,14 @@ def test_blas_has_its_threads_back_when_nobody_takes_the_rest():
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_progress_is_told_rows_done_of_all_rows_after_each_block(workers):
+def test_progress_is_reported_at_the_start_and_after_each_block(workers):
     told = []
     engine = LocalEngine(workers=workers, progress=lambda *what: told.append(what))
 
     list(engine.map(start_after_a_while, BLOCKS))
 
-    assert told == [("start after a while", block.stop, 100) for block in BLOCKS]
+    done = (0, *(block.stop for block in BLOCKS))
+    assert told == [("start after a while", rows, 100) for rows in done]
 
 
 def test_progress_counts_only_the_rows_of_the_blocks_given():
@@ -179,7 +180,7 @@ def test_progress_counts_only_the_rows_of_the_blocks_given():
 
     engine.sum(sum_of_rows, BLOCKS[3:5], np.ones((100, 1)))
 
-    assert told == [(7, 14), (14, 14)]
+    assert told == [(0, 14), (7, 14), (14, 14)]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 
 import reference
-from sugartag.graph.image_links import ImageLinker, nearest_columns, self_tuned_bandwidth
+from sugartag.graph.image_links import ImageLinker, median_distance, nearest_columns
 
 EVERY_ANCHOR = 10**6
 
@@ -118,28 +118,61 @@ def test_an_image_barred_from_every_anchor_is_linked_to_none(max_links, cutoff, 
     assert np.diff(found.indptr).tolist() == [min(max_links, 5), 0, min(max_links, 5)]
 
 
-@pytest.mark.parametrize("neighbours", [1, 3, 7, 50])
-def test_the_bandwidth_is_the_mean_distance_to_the_nth_anchor(neighbours, seeded):
+def test_an_image_without_links_may_be_linked_to_its_nearest_anchor_by_the_cutoff(rng):
+    anchors, far = rng.normal(size=(5, 3)), np.full((2, 3), 100.0)
+    rows = np.concatenate([far, anchors[:1]])
+
+    found = ImageLinker(anchors, 1.0, 1e-4, 2, lone_links=True).links(rows)
+
+    nearest = np.linalg.norm(anchors - far[0], axis=1).argmin()
+    expected = ImageLinker(anchors, 1.0, 1e-4, 2).links(rows).toarray()
+    expected[:2, nearest] = 1e-4
+    np.testing.assert_allclose(found.toarray(), expected)
+
+
+@pytest.mark.parametrize(("count", "max_links"), [(3, 9), (6, 2), (9, 4), (50, 50)])
+def test_all_of_the_nearest_anchors_are_named_even_where_their_link_is_cut(
+    count, max_links, seeded
+):
+    rows, anchors = seeded.normal(size=(20, 6)), seeded.normal(size=(9, 6))
+
+    found = ImageLinker(anchors, 0.9, 1e-4, max_links).nearest(rows, count)
+
+    kernel = literal_top(reference.rbf(rows, anchors, 0.9), max_links)
+    assert (kernel == 0).any()
+    for row in range(20):
+        distance = np.linalg.norm(rows[row] - anchors, axis=1)
+        named = found.indices[found.indptr[row] : found.indptr[row + 1]]
+        assert sorted(named) == sorted(np.argsort(distance, kind="stable")[:count])
+        linked = np.zeros(9)
+        linked[named] = kernel[row, named]
+        np.testing.assert_allclose(found.toarray()[row], linked, rtol=1e-10, atol=0)
+
+
+def test_an_anchor_that_is_barred_is_not_among_the_nearest(seeded):
+    rows, anchors = seeded.normal(size=(20, 6)), seeded.normal(size=(9, 6))
+    barred = seeded.random((20, 9)) < 0.7
+
+    found = ImageLinker(anchors, 3.0, 1e-4, 9).nearest(rows, 4, barred=barred)
+
+    row = np.repeat(np.arange(20), np.diff(found.indptr))
+    assert not barred[row, found.indices].any()
+    np.testing.assert_array_equal(
+        np.diff(found.indptr), np.minimum(np.count_nonzero(~barred, axis=1), 4)
+    )
+
+
+def test_the_median_distance_is_that_of_all_pairs_and_follows_the_scale(seeded):
     sample, anchors = seeded.normal(size=(30, 4)), seeded.normal(size=(7, 4))
 
-    found = self_tuned_bandwidth(sample, anchors, neighbours)
+    found = median_distance(sample, anchors)
 
-    nth = [
-        sorted(np.linalg.norm(row - anchor) for anchor in anchors)[min(neighbours, 7) - 1]
-        for row in sample
-    ]
-    assert found == pytest.approx(sum(nth) / len(nth), rel=1e-10)
+    pairs = [np.linalg.norm(row - anchor) for row in sample for anchor in anchors]
+    assert found == pytest.approx(np.median(pairs), rel=1e-3)
+    assert median_distance(100 * sample, 100 * anchors) == pytest.approx(100 * found, rel=1e-9)
 
 
-def test_the_bandwidth_follows_the_scale_of_the_features(seeded):
-    sample, anchors = seeded.normal(size=(30, 4)), seeded.normal(size=(7, 4))
-
-    found = self_tuned_bandwidth(100 * sample, 100 * anchors, 3)
-
-    assert found == pytest.approx(100 * self_tuned_bandwidth(sample, anchors, 3), rel=1e-9)
-
-
-def test_a_bandwidth_is_above_nothing_where_all_images_are_the_same():
+def test_a_median_distance_is_above_nothing_where_all_images_are_the_same():
     same = np.zeros((4, 3))
 
-    assert self_tuned_bandwidth(same, same, 2) == 1.0
+    assert median_distance(same, same) == 1.0

@@ -9,6 +9,7 @@ from scipy import sparse
 
 import reference
 from planted import OF_NOBODY, accuracy, as_new, planted_collection, resharded
+from sugartag.assignment.reconstruct import Reconstruction
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
@@ -24,6 +25,9 @@ TINY = SugarTC(
     image_clusters=3,
     user_clusters=2,
     units_per_cluster=2,
+    scale="absolute",
+    bandwidth=0.6,
+    lone_links=False,
     links_per_image=4,
     links_per_user=3,
     links_per_tag=3,
@@ -32,20 +36,37 @@ TINY = SugarTC(
     user_smoothness=0.2,
     prior_weight=0.05,
     ridge=0.02,
-    solver="exact",
-    scoring="reconstruction",
+    subtract_mean=False,
+    own_weight=0.0,
 )
 SMALL = SugarTC(
-    image_clusters=12, user_clusters=4, units_per_cluster=5, neighbours=5, solver="exact"
+    image_clusters=12,
+    user_clusters=4,
+    units_per_cluster=5,
+    neighbours=5,
+    scale="absolute",
+    bandwidth=0.8,
+    links_per_image=20,
+    prior_weight=0.005,
+    ridge=0.001,
+    image_smoothness=0.1,
+    user_smoothness=0.05,
+    scoring="assignment",
+    image_share=0.8,
+    subtract_mean=False,
+    own_weight=0.0,
 )
-BARE = replace(SMALL, scoring="reconstruction")
+BARE = replace(SMALL, scoring="reconstruction", image_share=0.0)
 VARIANTS = {
     "as set": TINY,
     "strict": replace(TINY, strict=True),
     "image reading": replace(TINY, anchor_reading="image"),
     "product reading": replace(TINY, anchor_reading="product", max_units=9),
     "raw features": replace(TINY, unit_features=False),
-    "own bandwidth": replace(TINY, bandwidth=0.4, links_per_image=100),
+    "every link": replace(TINY, bandwidth=0.4, links_per_image=None, links_per_tag=None),
+    "printed diagonal": replace(TINY, tag_diagonal="printed"),
+    "relative to the data": replace(TINY, scale="data"),
+    "printed co-clusters": replace(TINY, anchor_reading="printed"),
 }
 SOLVERS = ["exact", "multiplicative", "nonnegative"]
 
@@ -68,6 +89,11 @@ def tiny_collection() -> Collection:
         groups=sparse.csr_array(groups),
         tag_names=WORDS,
     )
+
+
+def tensor_of(model: FittedSugarTC) -> np.ndarray:
+    assert model.reconstruction is not None
+    return model.reconstruction.tensor
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:
@@ -108,7 +134,10 @@ class Literal:
                 self.prior[:, j, k] = tags[units.image[j]]
         self.affinity = graph.tag_affinity.toarray()
         self.image_links = literal_links(
-            features[image], features[units.image], graph.linker.bandwidth, settings.links_per_image
+            features[image],
+            features[units.image],
+            graph.linker.bandwidth,
+            settings.links_per_image or 40,
         )
         self.user_links = graph.user_links.toarray()[user]
         self.penalties = (
@@ -117,6 +146,19 @@ class Literal:
             settings.image_smoothness,
             settings.user_smoothness,
         )
+        if settings.scale == "data":
+            self.penalties = self.in_mean_diagonals()
+
+    def in_mean_diagonals(self) -> tuple[float, ...]:
+        """Return the settings' penalties counted in the mean diagonal of the data term."""
+        squared = [links.T @ links for links in (self.affinity, self.image_links, self.user_links)]
+        data = np.prod([np.diag(gram).mean() for gram in squared])
+        units = [data, data]
+        for links in (self.image_links, self.user_links):
+            weights = reference.neighbour_weights(links)
+            rough = links.T @ (np.diag(weights.sum(axis=1)) - weights) @ links
+            units.append(data / np.diag(rough).mean())
+        return tuple(np.array(self.penalties) * units)
 
     def objective(self, tensor: np.ndarray) -> float:
         return reference.objective(
@@ -158,7 +200,7 @@ def all_scores(model, collection: Collection) -> np.ndarray:
 def test_what_is_projected_is_the_printed_tensor(settings):
     literal = literal_of(settings)
 
-    found = literal.problem.target - settings.prior_weight * literal.prior
+    found = literal.problem.target - literal.penalties[0] * literal.prior
 
     expected = reference.projected(
         literal.observed, literal.affinity, literal.image_links, literal.user_links
@@ -170,7 +212,7 @@ def test_what_is_projected_is_the_printed_tensor(settings):
 def test_the_objective_of_the_fitted_tensor_is_the_printed_one(settings):
     literal = literal_of(settings)
 
-    expected = literal.objective(literal.fitted.tensor)
+    expected = literal.objective(tensor_of(literal.fitted))
 
     assert literal.fitted.objective == pytest.approx(expected, rel=1e-10)
 
@@ -184,7 +226,7 @@ def test_the_objective_of_any_tensor_is_the_printed_one(settings, rng):
 
 def test_no_tensor_near_the_exact_one_is_better(settings, rng):
     literal = literal_of(settings)
-    tensor = literal.fitted.tensor
+    tensor = tensor_of(literal.fitted)
     best = literal.objective(tensor)
 
     for size in (1e-1, 1e-2, 1e-3):
@@ -196,7 +238,7 @@ def test_no_tensor_near_the_exact_one_is_better(settings, rng):
 def test_every_solver_reports_the_printed_objective(solver):
     literal = literal_of(replace(TINY, solver=solver))
 
-    expected = literal.objective(literal.fitted.tensor)
+    expected = literal.objective(tensor_of(literal.fitted))
 
     assert literal.fitted.objective == pytest.approx(expected, rel=1e-10)
 
@@ -218,8 +260,8 @@ def test_a_truncated_fit_states_a_gap_that_covers_what_it_is_above_the_lowest(ca
 
     few = literal_of(replace(TINY, solver="exact", tag_components=1))
 
-    lowest = exact.objective(exact.fitted.tensor)
-    found = few.objective(few.fitted.tensor)
+    lowest = exact.objective(tensor_of(exact.fitted))
+    found = few.objective(tensor_of(few.fitted))
     assert lowest < found <= lowest * (1 + few.fitted.gap)
     assert found <= few.fitted.objective
     assert "above the lowest" in caplog.text or "without a bound" in caplog.text
@@ -229,8 +271,8 @@ def test_solvers_that_keep_tensors_positive_do(rng):
     for solver in ("multiplicative", "nonnegative"):
         model = fitted_to_planted(replace(BARE, solver=solver))
 
-        assert model.tensor.min() >= 0
-    assert fitted_to_planted(BARE).tensor.min() < 0
+        assert tensor_of(model).min() >= 0
+    assert tensor_of(fitted_to_planted(BARE)).min() < 0
 
 
 def test_without_other_images_what_the_anchors_have_is_kept():
@@ -247,20 +289,22 @@ def test_without_other_images_what_the_anchors_have_is_kept():
 def test_single_precision_gives_the_same_answer_to_its_own_accuracy():
     single = fitted_to_planted(replace(BARE, precision="float32"))
 
-    assert single.tensor.dtype == np.float32
+    assert tensor_of(single).dtype == np.float32
     assert single.objective == pytest.approx(fitted_to_planted(BARE).objective, rel=1e-4)
 
 
 def test_the_tensor_is_kept_only_where_it_is_needed():
-    assert fitted_to_planted(SMALL).tensor is None
-    assert fitted_to_planted(BARE).tensor is not None
+    assert fitted_to_planted(SMALL).reconstruction is None
+    assert fitted_to_planted(BARE).reconstruction is not None
 
 
 def test_what_is_assigned_is_the_tensor_summed_over_users_and_over_images():
     model = fitted_to_planted(BARE)
 
-    np.testing.assert_allclose(model.assignment.by_image, model.tensor.sum(axis=2).T, atol=1e-12)
-    np.testing.assert_allclose(model.assignment.by_user, model.tensor.sum(axis=1).T, atol=1e-12)
+    np.testing.assert_allclose(
+        model.assignment.by_image, tensor_of(model).sum(axis=2).T, atol=1e-12
+    )
+    np.testing.assert_allclose(model.assignment.by_user, tensor_of(model).sum(axis=1).T, atol=1e-12)
 
 
 def test_an_exact_fit_that_keeps_no_tensor_assigns_as_one_that_keeps_it(collection):
@@ -311,8 +355,8 @@ def test_other_readings_of_the_anchors_find_true_tags_too(reading, scoring, coll
     assert scores[truth].mean() > 3 * scores[~truth].mean()
 
 
-def test_an_anchor_image_gets_its_own_column_unless_it_is_new(collection):
-    model = fitted_to_planted(SMALL)
+def test_an_anchor_image_may_get_its_own_column_unless_it_is_new(collection):
+    model = fitted_to_planted(replace(SMALL, anchor_scores="column"))
     place = 7
     image = int(model.anchor_image[place])
     rows = collection.rows(slice(image, image + 1))
@@ -323,14 +367,56 @@ def test_an_anchor_image_gets_its_own_column_unless_it_is_new(collection):
     assert not np.allclose(seen, unseen)
 
 
-def test_an_image_that_is_no_anchor_scores_the_same_seen_or_new(collection):
-    model = fitted_to_planted(SMALL)
-    others = np.setdiff1d(np.arange(600), model.anchor_image)
+@pytest.mark.parametrize("settings", [SMALL, BARE], ids=["assignment", "reconstruction"])
+def test_an_image_scores_the_same_seen_or_new_whether_it_is_an_anchor_or_not(settings, collection):
+    model = fitted_to_planted(settings)
 
     seen = all_scores(model, collection)
     new = model.scores(as_new(collection.rows(slice(0, 600)), collection))
 
-    np.testing.assert_allclose(new[others], seen[others], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(new, seen, rtol=1e-6, atol=1e-7)
+
+
+def test_owners_of_all_near_anchors_count_where_every_image_link_is_cut(collection):
+    model = fitted_to_planted(replace(SMALL, lone_links=False))
+    cut = replace(model, linker=replace(model.linker, cutoff=2.0))
+    rows = collection.rows(slice(10, 30))
+
+    found = cut.scores(rows)
+
+    anchors = unit_rows(collection.features_at(model.anchor_image).astype(float))
+    features = unit_rows(rows.features.astype(float))
+    of_users = model.user_links.toarray()
+    for row, owner in enumerate(rows.owner):
+        nearest = np.argsort(np.linalg.norm(features[row] - anchors, axis=1))[: SMALL.neighbours]
+        expected = sum(
+            0.2 * of_users[owner, k] * model.assignment.by_user[k] / SMALL.neighbours
+            for k in model.assignment.user_of_image[nearest]
+        )
+        np.testing.assert_allclose(found[row], expected, rtol=1e-5, atol=1e-6)
+    assert np.abs(found).max() > 0
+
+
+@pytest.mark.parametrize("settings", [SMALL, BARE], ids=["assignment", "reconstruction"])
+def test_the_mean_score_of_each_tag_may_be_subtracted(settings, collection):
+    with_means = all_scores(fitted_to_planted(settings), collection)
+
+    without = all_scores(fitted_to(collection, replace(settings, subtract_mean=True)), collection)
+
+    np.testing.assert_allclose(without, with_means - with_means.mean(axis=0), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [SMALL, BARE], ids=["assignment", "reconstruction"])
+def test_own_tags_are_added_in_mean_best_scores_and_to_nothing_else(settings, collection):
+    without = all_scores(fitted_to_planted(settings), collection)
+
+    within = all_scores(fitted_to(collection, replace(settings, own_weight=0.5)), collection)
+
+    added = within - without
+    own = collection.tags_of(slice(0, 600)).toarray() > 0
+    assert np.abs(added[~own]).max() < 1e-6
+    np.testing.assert_allclose(added[own], added[own].mean(), rtol=1e-3)
+    assert added[own].mean() == pytest.approx(0.5 * without.max(axis=1).mean(), rel=0.05)
 
 
 def test_a_new_image_scores_as_printed(collection):
@@ -376,13 +462,19 @@ def spoiled(model: FittedSugarTC, owner: int) -> FittedSugarTC:
     by_image, by_user = model.assignment.by_image.copy(), model.assignment.by_user.copy()
     by_image[image] = 1e6
     by_user[user] = 1e6
-    tensor = model.tensor
-    if tensor is not None:
-        tensor = tensor.copy()
+    reconstruction = model.reconstruction
+    if reconstruction is not None:
+        tensor = reconstruction.tensor.copy()
         tensor[:, image] = 1e6
         tensor[:, :, user] = 1e6
+        reconstruction = Reconstruction.of(
+            tensor,
+            reconstruction.tag_affinity,
+            reconstruction.user_totals,
+            image_share=reconstruction.image_share,
+        )
     assignment = replace(model.assignment, by_image=by_image, by_user=by_user)
-    return replace(model, assignment=assignment, tensor=tensor)
+    return replace(model, assignment=assignment, reconstruction=reconstruction)
 
 
 @pytest.mark.parametrize(
@@ -392,8 +484,9 @@ def spoiled(model: FittedSugarTC, owner: int) -> FittedSugarTC:
         replace(SMALL, user_neighbours="user"),
         replace(SMALL, user_neighbours="all"),
         BARE,
+        replace(BARE, image_share=0.4),
     ],
-    ids=["unit", "user", "all", "reconstruction"],
+    ids=["unit", "user", "all", "reconstruction", "reconstruction over all owners"],
 )
 def test_strangers_only_ignores_the_anchors_of_the_same_owner(settings, collection):
     model = fitted_to_planted(settings)
@@ -484,7 +577,12 @@ def test_images_described_by_another_model_are_refused(collection):
         ("max_units", "0"),
         ("links_per_image", "0"),
         ("links_per_user", "0"),
-        ("links_per_tag", "0"),
+        ("links_per_tag", "-1"),
+        ("start_noise", "0"),
+        ("own_weight", "-0.1"),
+        ("own_weight", "nan"),
+        ("scale", "paper"),
+        ("preset", "mine"),
         ("neighbours", "0"),
         ("max_iterations", "0"),
         ("tag_components", "0"),
@@ -514,7 +612,7 @@ def test_an_impossible_setting_is_named_in_one_line(key, value):
 
 def test_tag_components_are_refused_where_no_solver_has_them():
     with pytest.raises(SettingsError, match="tag_components is for solver=exact, not mult"):
-        SugarTC(tag_components=5)
+        SugarTC(tag_components=5, solver="multiplicative")
 
 
 @pytest.mark.parametrize("values", [{"prior_weight": 0.0, "ridge": 0.0}, {"ridge": -0.001}])
@@ -528,7 +626,7 @@ def test_weights_of_the_affinity_above_one_are_refused(collection):
         fitted_to(collection, replace(SMALL, cooccurrence_weight=0.9, taxonomy_weight=0.2))
 
 
-def test_the_defaults_are_the_papers():
+def test_the_printed_preset_has_the_papers_numbers_and_rules():
     paper = {
         "image_clusters": 40,
         "user_clusters": 12,
@@ -543,13 +641,48 @@ def test_the_defaults_are_the_papers():
         "tolerance": 1e-5,
         "solver": "multiplicative",
         "scoring": "assignment",
+        "bandwidth": 2.5,
+        "scale": "absolute",
+        "units_per_cluster": 10,
+        "max_iterations": 450,
+        "anchor_reading": "printed",
+        "anchor_scores": "column",
+        "own_weight": 0.0,
+        "subtract_mean": False,
+        "strict": True,
+        "lone_links": False,
+        "start_sign": "both",
+        "tag_diagonal": "printed",
+        "links_per_image": None,
+        "links_per_tag": None,
     }
 
-    assert {name: getattr(SugarTC(), name) for name in paper} == paper
+    printed = with_settings(SugarTC, {"preset": "printed"})
+
+    assert {name: getattr(printed, name) for name in paper} == paper
+
+
+def test_a_preset_says_what_it_is_and_gives_way_to_other_settings(caplog):
+    made = with_settings(SugarTC, {"preset": "printed", "max_iterations": "3"})
+
+    assert made.max_iterations == 3
+    assert made.solver == "multiplicative"
+    assert "sugar-tc preset printed: the paper to the letter" in caplog.text
+    assert "leaves open" in caplog.text
+
+
+def test_the_printed_preset_runs_and_says_that_its_co_clusters_are_arbitrary(collection, caplog):
+    few = {"preset": "printed", "image_clusters": 8, "user_clusters": 2, "max_iterations": 5}
+
+    model = fitted_to(collection, with_settings(SugarTC, few))
+
+    assert np.isfinite(all_scores(model, collection)).all()
+    assert len(model.anchor_image) <= 10 * 10
+    assert "co-clusters are arbitrary" in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("n_images", "units"), [(247_849, 10), (52_000, 10), (51_999, 9), (20_000, 3), (600, 3)]
+    ("n_images", "units"), [(247_849, 10), (10_400, 10), (10_399, 9), (4_000, 3), (600, 3)]
 )
 def test_large_collections_have_the_papers_units_and_small_ones_fewer(n_images, units):
     assert SugarTC().units_at_each_centre(n_images) == units

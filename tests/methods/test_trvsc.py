@@ -10,7 +10,9 @@ from planted import NEVER_USED, UNTAGGED, as_new, planted_collection
 from sugartag.collection.build import collection_from_arrays
 from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError, SettingsError
+from sugartag.graph.wordnet import load_taxonomy
 from sugartag.methods.trvsc.estimator import TRVSC, Start, minimised
+from sugartag.methods.trvsc.knowledge import enriched, implied_tags, is_content
 from sugartag.methods.trvsc.updates import Consistency, objective, pull, updated
 
 
@@ -239,3 +241,39 @@ def test_images_described_otherwise_are_refused(collection, engine, rng):
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         TRVSC(**wrong)
+
+
+def test_the_filter_keeps_what_can_be_seen_and_enrichment_adds_broader_words():
+    names = ["dog", "animal", "nikon", "2009", "red", "lightning", "love", "puppy"]
+    taxonomy = load_taxonomy()
+
+    seen = is_content(taxonomy, names)
+    implied = {(names[a], names[b]) for a, b in implied_tags(taxonomy, names).tolist()}
+
+    assert [name for name, is_seen in zip(names, seen, strict=True) if is_seen] == [
+        "dog",
+        "animal",
+        "red",
+        "lightning",
+        "puppy",
+    ]
+    assert implied == {("dog", "animal"), ("puppy", "dog"), ("puppy", "animal")}
+
+
+def test_enriched_tags_score_a_share_of_the_tag_that_implies_them_and_never_less_than_before():
+    scores = np.array([[4.0, 1.0, 0.0], [0.0, 3.0, 0.5]])
+
+    found = enriched(scores, np.array([[0, 1], [1, 2]]), 0.5)
+
+    np.testing.assert_array_equal(found, [[4.0, 2.0, 0.5], [0.0, 3.0, 1.5]])
+
+
+def test_filtered_tags_are_never_given(collection):
+    names = tuple(["dog", "nikon", *collection.tag_names[2:]])
+    named = replace(collection, tag_names=names)
+    rows = named.rows(slice(0, 50))
+
+    fitted = TRVSC(filter_tags=True).fit(named, engine=LocalEngine(), rng=np.random.default_rng(0))
+
+    assert fitted.scores(rows)[:, 0].max() > 0
+    assert fitted.scores(rows)[:, 1].max() == 0

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from sugartag.errors import MissingExtraError, SettingsError, StorageError
 from sugartag.pipeline.changes import KINDS, Change, check_kind, write_changes
 from sugartag.storage.formulas import unguarded
 
-COLUMNS = ["image_id", "tag", "action", "score", "reason", "run_id"]
+COLUMNS = ["image_id", "tag", "action", "score", "reason", "run_id", "decision"]
 ODD = [
     "plain",
     "a, b",
@@ -48,15 +49,21 @@ def read(path: Path) -> tuple[list[str], list[Change]]:
     """Return the columns and the rows of a change set, by other means than ours."""
     if path.suffix.lower() == ".parquet":
         table = pq.read_table(path)
-        return table.column_names, [Change(**row) for row in table.to_pylist()]
+        return table.column_names, list(map(undecided, table.to_pylist()))
     with path.open(encoding="utf-8", newline="") as file:
         if path.suffix.lower() == ".csv":
             header, *rows = csv.reader(file)
             found = [dict(zip(header, map(unguarded, row), strict=True)) for row in rows]
-            return header, [Change(**{**row, "score": float(row["score"])}) for row in found]
+            return header, [undecided({**row, "score": float(row["score"])}) for row in found]
         found = [json.loads(line) for line in file.read().split("\n") if line]
     assert len({tuple(row) for row in found}) == 1
-    return list(found[0]), [Change(**row) for row in found]
+    return list(found[0]), list(map(undecided, found))
+
+
+def undecided(row: dict[str, Any]) -> Change:
+    """Return the change of a row in which nothing is decided yet."""
+    assert row.pop("decision") == ""
+    return Change(**row)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -113,7 +120,9 @@ def test_text_files_are_utf_8_with_plain_line_ends(tmp_path):
     write_changes([plain], tmp_path / "changes.jsonl")
 
     csv_bytes, json_bytes = ((tmp_path / f"changes.{k}").read_bytes() for k in ("csv", "jsonl"))
-    assert csv_bytes.startswith(b"image_id,tag,action,score,reason,run_id\nimage plain,sj\xc3\xb6,")
+    assert csv_bytes.startswith(
+        b"image_id,tag,action,score,reason,run_id,decision\nimage plain,sj\xc3\xb6,"
+    )
     assert json_bytes.endswith(b"\n")
     assert b"sj\xc3\xb6" in json_bytes
     assert b"\r" not in csv_bytes + json_bytes
@@ -201,4 +210,4 @@ def test_a_row_is_the_change_field_by_field(tmp_path):
     write_changes([CHANGES[:1]], tmp_path / "changes.jsonl")
 
     (line,) = (tmp_path / "changes.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(line) == asdict(CHANGES[0])
+    assert json.loads(line) == {**asdict(CHANGES[0]), "decision": ""}

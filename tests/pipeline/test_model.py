@@ -283,7 +283,7 @@ def test_an_array_of_another_shape_than_the_manifest_says_is_refused(tmp_path):
         ("fitted.user_links.indptr", lambda array: array[::-1].copy()),
         ("fitted.user_links.indptr", lambda array: array[:-1]),
         ("fitted.user_links.data", lambda array: array[:-1]),
-        ("fitted.tag_affinity.indices", lambda array: array + 10_000),
+        ("fitted.reconstruction.tag_affinity.indices", lambda array: array + 10_000),
         ("catalogue.ids.offsets", lambda array: array + 1),
         ("catalogue.ids.offsets", lambda array: array[::-1].copy()),
         ("catalogue.owner_names.offsets", lambda array: array[:0]),

@@ -361,7 +361,7 @@ def test_an_image_is_recognised_by_its_id_and_does_not_vote_for_itself(collectio
 
 
 def test_images_described_otherwise_are_refused(collection):
-    with pytest.raises(CollectionError, match="describe both with the same model"):
+    with pytest.raises(CollectionError, match="describe both with the same encoder"):
         proposed(without_features(collection))
 
 

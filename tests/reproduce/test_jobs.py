@@ -11,7 +11,13 @@ from sugartag.reproduce.cache import Job, plain_values
 from sugartag.reproduce.data import own_data
 from sugartag.reproduce.jobs import Workplace, random_numbers, run_job
 
-SMALL = {"image_clusters": 4, "user_clusters": 2, "units_per_cluster": 1, "max_iterations": 5}
+SMALL = {
+    "preset": "repaired",
+    "image_clusters": 4,
+    "user_clusters": 2,
+    "units_per_cluster": 1,
+    "max_iterations": 5,
+}
 MEASURE = {"seed": 0, "top": 10, "replicates": 5, "queries": [0], "lengths": [5]}
 
 

@@ -87,8 +87,11 @@ def sampled_features(
     rng: np.random.Generator,
     threads: int = 1,
 ) -> FloatArray:
-    """Return the features of ``count`` images drawn without replacement, or of all if fewer."""
-    chosen = np.sort(rng.permutation(collection.n_images)[:count])
+    """Return the features of ``count`` images drawn without replacement, or of all if fewer.
+
+    Images without features are not drawn.
+    """
+    chosen = np.sort(rng.permutation(np.flatnonzero(collection.described))[:count])
     found = np.empty((len(chosen), collection.n_features))
 
     def read(some: slice) -> None:

@@ -1,4 +1,4 @@
-"""The choice of anchor units, in the four readings the paper allows (its section III-B).
+"""The choice of anchor units, in the readings the paper allows (its section III-B).
 
 Clustering the image x owner matrix as printed is degenerate: every image has one owner, so all
 of the matrix's singular values are 1. The default clusters images by features and owners by
@@ -13,14 +13,14 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.anchors.clusters import Clusters, image_clusters, owner_clusters
-from sugartag.anchors.cocluster import cocluster_units
+from sugartag.anchors.cocluster import cocluster_units, printed_units
 from sugartag.anchors.nearest import nearest_in_group
 from sugartag.anchors.owners import owner_vectors
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine
 from sugartag.errors import CollectionError
 
-Reading = Literal["sum", "image", "product", "cocluster"]
+Reading = Literal["sum", "image", "product", "cocluster", "printed"]
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,21 @@ def choose_units(
     rng: np.random.Generator,
 ) -> AnchorUnits:
     """Choose the anchor units of a collection."""
-    owned = collection.owner < collection.nobody
+    owned = (collection.owner < collection.nobody) & collection.described
     if not owned.any():
-        raise CollectionError("no image has an owner, so there are no (image, owner) units")
+        raise CollectionError(
+            "no image has an owner and features, so there are no (image, owner) units"
+        )
+    if layout.reading == "printed":
+        chosen = printed_units(
+            collection.owner,
+            tags_per_image(collection),
+            owned,
+            count=layout.image_clusters + layout.user_clusters,
+            per_cluster=layout.units_per_cluster,
+            rng=rng,
+        )
+        return _with_their_owners(chosen, collection.owner)
     images = image_clusters(
         collection,
         layout.image_clusters,
@@ -79,6 +91,11 @@ def choose_units(
     else:
         chosen = _sum_units(collection, images, owners, owned, layout)
     return _with_their_owners(chosen, collection.owner)
+
+
+def tags_per_image(collection: Collection) -> IntArray:
+    """Return how many tags each image has."""
+    return np.concatenate([np.diff(shard.tags.indptr) for shard in collection.shards])
 
 
 def _sum_units(

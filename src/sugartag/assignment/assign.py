@@ -1,4 +1,4 @@
-"""Tags of images from the completed anchor tensor: eq. 12, or the model's own reconstruction."""
+"""Tags of images from the sums of the completed anchor tensor: eq. 12."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,12 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
-from sugartag.engine.base import row_blocks
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
 
 UserNeighbours = Literal["unit", "user", "all"]
-CELLS_TURNED = 1 << 24
-"""Of the tensor, at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +30,22 @@ class Assignment:
     """What ⟨k⟩ is: owners of the s nearest anchor images, the s nearest users, or all users."""
 
     def scores(self, image_links: SparseRows, user_links: SparseRows) -> FloatArray:
-        """Return images x tags from the images' and their owners' links to the anchors."""
+        """Return images x tags from the images' and their owners' links to the anchors.
+
+        A near anchor whose link is cut is a stored zero: it adds nothing itself, but its owner is
+        one of ⟨k⟩. Beyond ``n_neighbours`` stored links of a row the strongest count.
+        """
         nearest = strongest_per_row(image_links, self.n_neighbours)
         found: FloatArray = (self.image_share * nearest) @ self.by_image
         found += ((1.0 - self.image_share) * self._user_part(nearest, user_links)) @ self.by_user
         found /= self.n_neighbours
         return found
+
+    def scores_by_user(self, user_links: SparseRows) -> FloatArray:
+        """Return images x tags from the s nearest users alone, for images without features."""
+        nearest = strongest_per_row(user_links, self.n_neighbours)
+        found: FloatArray = ((1.0 - self.image_share) * nearest) @ self.by_user
+        return found / self.n_neighbours
 
     def _user_part(self, nearest: SparseRows, user_links: SparseRows) -> SparseRows:
         if self.user_neighbours == "all":
@@ -55,34 +62,3 @@ class Assignment:
             (np.ones(int(owned.sum())), (rows[owned], owners[owned])), shape=user_links.shape
         )
         return sparse.csr_array(times.multiply(user_links))
-
-
-def reconstructed(
-    tensor: FloatArray, tag_affinity: SparseRows, image_links: SparseRows, user_links: SparseRows
-) -> FloatArray:
-    """Return images x tags: A ×₁ T ×₂ a_i ×₃ b_k, the model's own value for each post.
-
-    Rows i of both link matrices belong together: an image and its owner.
-    """
-    weights, by_tag = row_kronecker(image_links, user_links), tensor.reshape(len(tensor), -1)
-    slices = np.empty((len(tensor), weights.shape[0]), dtype=np.result_type(weights, tensor))
-    for tags in row_blocks(len(tensor), max(1, CELLS_TURNED // max(by_tag.shape[1], 1))):
-        # Turned by parts: a copy of the whole may be larger than what memory has left.
-        slices[tags] = (weights @ np.ascontiguousarray(by_tag[tags].T)).T
-    mixed: FloatArray = (tag_affinity @ slices).T
-    return mixed
-
-
-def row_kronecker(left: SparseRows, right: SparseRows) -> SparseRows:
-    """Return the Kronecker product of each row of ``left`` with the same row of ``right``."""
-    left_sizes, right_sizes = np.diff(left.indptr), np.diff(right.indptr)
-    sizes = left_sizes * right_sizes
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    row = np.repeat(np.arange(len(sizes)), sizes)
-    within = np.arange(indptr[-1]) - indptr[row]
-    of_left = left.indptr[row] + within // np.maximum(right_sizes[row], 1)
-    of_right = right.indptr[row] + within % np.maximum(right_sizes[row], 1)
-    columns = left.indices[of_left].astype(np.int64) * right.shape[1] + right.indices[of_right]
-    values = left.data[of_left] * right.data[of_right]
-    shape = (left.shape[0], left.shape[1] * right.shape[1])
-    return sparse.csr_array((values, columns, indptr), shape=shape)

@@ -44,7 +44,15 @@ def settings_by_method(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
 
 def _every_method() -> list[str]:
     """Return the methods that can run here, after saying which cannot."""
+    found = []
     for name in METHODS:
-        if extra := missing_package(name):
+        try:
+            extra = missing_package(name)
+        except SettingsError as error:
+            click.echo(f"{name}: left out; {error}", err=True)
+            continue
+        if extra:
             click.echo(f"{name}: left out; pip install 'sugartag[{extra}]'", err=True)
-    return [name for name in METHODS if missing_package(name) is None]
+        else:
+            found.append(name)
+    return found

@@ -15,6 +15,8 @@ EXTRAS = {
     "search": "usearch",
     "implicit": "implicit",
     "dask": "distributed",
+    "embed": "onnxruntime",
+    "torch": "torch",
 }
 """What each extra brings."""
 

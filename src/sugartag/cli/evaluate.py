@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import time
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from sugartag.collection.store import open_collection
 from sugartag.engine.base import Engine
 from sugartag.errors import StorageError, SugartagError
 from sugartag.evaluation.cost import BYTES_PER_MB, machine
-from sugartag.evaluation.protocol import Task, evaluate, hidden_task, truth_task
+from sugartag.evaluation.protocol import Task, evaluate, hidden_task, method_rng, truth_task
 from sugartag.evaluation.results import (
     Measures,
     MethodResult,
@@ -190,15 +189,13 @@ def _result(
         bootstrap_seed=asked.seed,
         rows_per_block=asked.block,
     )
-    # Its own random numbers: a method scores the same whichever others are compared.
-    rng = np.random.default_rng([asked.seed, zlib.crc32(method.name.encode())])
     name = method.name if asked.save_scores is not None else "scores"
     table = None if folder is None else table_file(folder / f"{name}.npy", task.shape)
     return evaluate(
         method,
         task,
         engine=engine,
-        rng=rng,
+        rng=method_rng(method.name, asked.seed),
         measures=measures,
         table=table,
         progress=display,

@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,14 +12,27 @@ from click.core import ParameterSource
 
 from sugartag.cli.engines import EngineChoice, engine_options
 from sugartag.cli.memory import kept_within, max_memory_option, update_kept_within
-from sugartag.cli.options import FOLDER, overwrite_option, parsed_settings, seed_option
+from sugartag.cli.options import (
+    FOLDER,
+    overwrite_option,
+    parsed_settings,
+    seed_option,
+    tell_of_missing_features,
+)
 from sugartag.cli.resuming import Checkpoints, kept_work, resume_options, sha256_in_short
+from sugartag.errors import SettingsError
 from sugartag.storage.arrays import MANIFEST
 
 if TYPE_CHECKING:
+    from sugartag.methods.base import Method
     from sugartag.pipeline.model import Model
 
-NOT_WITH_UPDATE = {"name": "--method", "settings": "--set", "seed": "--seed"}
+NOT_WITH_UPDATE = {
+    "name": "--method",
+    "settings": "--set",
+    "tuned": "--tuned",
+    "seed": "--seed",
+}
 """A model keeps its own."""
 
 
@@ -27,6 +41,7 @@ NOT_WITH_UPDATE = {"name": "--method", "settings": "--set", "seed": "--seed"}
 @click.option("--out", required=True, type=FOLDER, help="The model folder to write.")
 @click.option("--method", "name", default=None, help="Which method; see: sugartag methods")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of it.")
+@click.option("--tuned", type=FOLDER, help="Take the settings that sugartag tune chose.")
 @seed_option
 @click.option("--update", "model", type=FOLDER, help="Add to this model; do not fit anew.")
 @click.option("--corrections", type=FOLDER, help="Changes that somebody accepted or rejected.")
@@ -39,6 +54,7 @@ def command(
     out: Path,
     name: str | None,
     settings: tuple[str, ...],
+    tuned: Path | None,
     seed: int,
     model: Path | None,
     corrections: Path | None,
@@ -85,8 +101,7 @@ def command(
         report = _fit(
             collection,
             out,
-            name,
-            settings,
+            _method(name, settings, tuned),
             seed,
             max_memory,
             choice,
@@ -97,11 +112,27 @@ def command(
     click.echo(f"{report}\nnext: {shlex.join(following)}")
 
 
+def _method(name: str | None, settings: tuple[str, ...], tuned: Path | None) -> "Method":
+    """Return the method with the settings that were tuned, and those that were typed over them."""
+    from sugartag.methods.registry import make_method
+    from sugartag.pipeline.fitting import DEFAULT_METHOD
+
+    name = name or DEFAULT_METHOD
+    chosen: Mapping[str, Any] = {}
+    if tuned is not None:
+        from sugartag.cli.tuned_file import read_choice
+
+        by_method = read_choice(tuned, [name]).settings
+        if name not in by_method:
+            raise SettingsError(f"{tuned} has no settings of {name}; tune it, or leave --tuned out")
+        chosen = by_method[name]
+    return make_method(name, {**chosen, **parsed_settings(settings)})
+
+
 def _fit(
     collection: Path,
     out: Path,
-    name: str | None,
-    settings: tuple[str, ...],
+    method: "Method",
     seed: int,
     max_memory: int | None,
     choice: EngineChoice,
@@ -110,13 +141,12 @@ def _fit(
     overwrite: bool,
 ) -> str:
     from sugartag.collection import open_collection
-    from sugartag.methods.registry import make_method
-    from sugartag.pipeline.fitting import DEFAULT_METHOD, fit_model
+    from sugartag.pipeline.fitting import fit_model
     from sugartag.pipeline.model import save_model
 
-    method = make_method(name or DEFAULT_METHOD, parsed_settings(settings))
     tagged = open_collection(collection)
     tagged.require_tags("a fit")
+    tell_of_missing_features(tagged)
     opened = kept_within(max_memory, method, tagged, choice)
     began = time.perf_counter()
     run = {

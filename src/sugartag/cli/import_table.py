@@ -10,6 +10,7 @@ from sugartag.cli.progress import ProgressDisplay
 from sugartag.collection.archives import FORMATS, detected_format, open_archive
 from sugartag.collection.folders import FolderSources, FolderSummary, import_folder, owner_rule
 from sugartag.collection.readers import ImportSummary, Sources, import_collection
+from sugartag.collection.readers.columns import parsed_columns
 from sugartag.collection.readers.names import read_stop_tags
 from sugartag.collection.vocabulary import TagRules
 from sugartag.errors import SettingsError
@@ -29,6 +30,12 @@ MOST_STOP_TAGS_SHOWN = 10
     show_default=True,
     help="What SOURCE is; archives are recognised by the files in them.",
 )
+@click.option(
+    "--columns",
+    metavar="id=A,tags=B,owner=C",
+    help="What the columns of a table are called; also path and title.",
+)
+@click.option("--split", metavar="SEP", help="What separates the tags of a text; else found out.")
 @click.option("--features", type=_PATH, help="A .npy of floats, one row for each row of TABLE.")
 @click.option("--groups", type=_PATH, help="A table with the columns owner, group.")
 @click.option("--truth", type=_PATH, help="A table with the columns image_id, concept.")
@@ -63,6 +70,8 @@ def command(
     source: Path,
     out: Path,
     format_name: str,
+    columns: str | None,
+    split: str | None,
     features: Path | None,
     groups: Path | None,
     truth: Path | None,
@@ -78,11 +87,12 @@ def command(
 ) -> None:
     """Make a collection from SOURCE: a table, a folder of photographs, or an archive.
 
-    A table is a .csv, .tsv, .jsonl (these also .gz) or .parquet file with the columns image_id,
-    owner and tags (a list, or text split on '|'), optionally path and title; others are ignored.
-    Owner and tags may be empty. Texts are put in Unicode NFC and trimmed; paths are kept as they
-    are. Any number of rows fits: only the distinct tags, owners, groups and concepts are held in
-    memory.
+    A table is a .csv, .tsv, .jsonl, .json (these also .gz) or .parquet file with the columns
+    image_id, owner and tags, optionally path and title; others are ignored. --columns says what
+    they are called elsewhere; the names of exiftool are known. Tags are a list, or text: what
+    separates them is found out and said. Owner and tags may be empty. Texts are put in Unicode
+    NFC and trimmed; paths are kept as they are. Any number of rows fits: only the distinct tags,
+    owners, groups and concepts are held in memory.
 
     Of a folder, all JPEG, PNG, WebP, TIFF and HEIC files below it are taken. Their tags are the
     keywords of their XMP sidecars (photo.jpg.xmp, photo.xmp), of the XMP and IPTC inside them,
@@ -98,6 +108,7 @@ def command(
       1,anna,beach|sun
       2,ben,dog
       $ sugartag import photos.csv --out photos --features vectors.npy
+      $ sugartag import exif.csv --out photos --columns id=SourceFile,tags=Keywords,owner=Artist
       $ sugartag import ~/Pictures --out pictures --owner-from folder
     """  # noqa: D301 - click looks for the backspace character itself
     rules = TagRules(lowercase=lowercase, min_uses=min_uses, url_encoded=url_encoded)
@@ -106,12 +117,21 @@ def command(
     kind = _kind(source) if format_name == "auto" else format_name
     options = _Options(out, rules, stop_list, update=update, overwrite=overwrite)
     if kind == "folder":
-        _refuse(features=features, images_root=images_root, what="a folder of photographs")
+        _refuse(
+            columns=columns,
+            split=split,
+            features=features,
+            images_root=images_root,
+            what="a folder of photographs",
+        )
         sources = FolderSources(source, owner_rule(owner_from), groups, truth)
         lines = _import_folder(sources, options)
     else:
         _refuse(update=update, what="a table" if kind == "table" else f"an archive ({kind})")
-        given = Sources(source, features, groups, truth, images_root)
+        if kind != "table":
+            _refuse(columns=columns, split=split, what=f"an archive ({kind})")
+        named = {} if columns is None else parsed_columns(columns)
+        given = Sources(source, features, groups, truth, images_root, named, split)
         lines = _import_table(given, options) if kind == "table" else _import(kind, given, options)
     for line in lines:
         click.echo(line)
@@ -212,6 +232,7 @@ def _lines(summary: ImportSummary, out: Path) -> list[str]:
         *([f"features of {_count(summary.features, 'number')}"] if summary.features else []),
     ]
     lines = [f"{out}: {', '.join(parts)}"]
+    lines += [f"  {note}" for note in summary.notes]
     if summary.untagged_images:
         lines.append(f"  without any tag: {_count(summary.untagged_images, 'image')}")
     if summary.ownerless_images:

@@ -20,8 +20,10 @@ class Listed(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Listed("demo", "Retag the shipped drawings and write a report to look at."),
-    "import": Listed("import_table", "Make a collection from a table of photos."),
+    "demo": Listed("demo", "Retag the shipped photographs and write a report to look at."),
+    "photos": Listed("photos", "Do it all for a folder of photographs."),
+    "import": Listed("import_table", "Make a collection from a table, folder or archive."),
+    "embed": Listed("embed", "Describe the pictures of a collection by an encoder."),
     "estimate": Listed("estimate", "Say what a fit will take: time, memory and disk."),
     "fit": Listed("fit", "Learn from a collection; write the model to a folder."),
     "suggest": Listed("suggest", "Propose tags to add, keep and doubt, image by image."),

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sugartag.errors import SettingsError
+
+if TYPE_CHECKING:
+    from sugartag.collection import Collection
 
 FOLDER = click.Path(path_type=Path)
 
@@ -20,6 +24,17 @@ threads_option = click.option(
     type=click.IntRange(1),
     help="BLAS threads of each worker; all cores if there is one.",
 )
+
+
+def tell_of_missing_features(collection: "Collection") -> None:
+    """Say on stderr how many images have no features, where others have."""
+    if 0 < collection.n_with_features < collection.n_images:
+        lacking = collection.n_images - collection.n_with_features
+        click.echo(
+            f"{lacking:,} of {collection.n_images:,} images have no features: "
+            "what they look like is not used",
+            err=True,
+        )
 
 
 def parsed_settings(pairs: Iterable[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from sugartag.cli.engines import EngineChoice, engine_options
-from sugartag.cli.options import FOLDER, overwrite_option
+from sugartag.cli.options import FOLDER, overwrite_option, tell_of_missing_features
 
 
 @click.command("suggest")
@@ -58,6 +58,7 @@ def command(
         check_explained(explain, out)
     thresholds = Thresholds(top=top, add=add_from, doubt=doubt_below)
     loaded, opened = load_model(model), open_collection(collection)
+    tell_of_missing_features(opened)
     if explain is not None:
         require_explaining(loaded)
     with ProgressDisplay() as progress, choice.opened(progress, out.parent) as engine:

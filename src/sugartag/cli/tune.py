@@ -26,8 +26,8 @@ from sugartag.evaluation.cost import machine
 from sugartag.evaluation.protocol import Task
 from sugartag.evaluation.results import Table
 from sugartag.evaluation.tuning import Trial, best, tune, tuning_task
-from sugartag.methods.registry import missing_package
-from sugartag.methods.search_spaces import SEARCH_SPACES, search_space
+from sugartag.methods.registry import METHODS, missing_package
+from sugartag.methods.search_spaces import search_space
 
 COLUMNS = ("method", "default", "tuned", "MAP", "MiAP", "trials", "seconds", "settings")
 
@@ -225,7 +225,7 @@ def _say_who_had_fewer(tuned: Tuned) -> None:
     fewer = [
         name
         for name, trials in tuned.trials.items()
-        if name in SEARCH_SPACES and len(trials) < _wanted(name, tuned.budget)
+        if name in METHODS and len(trials) < _wanted(name, tuned.budget)
     ]
     if fewer:
         click.echo(f"tuned with fewer trials: {', '.join(fewer)}; name them too", err=True)

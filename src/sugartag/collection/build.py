@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
 from sugartag.errors import CollectionError
@@ -16,6 +16,7 @@ def collection_from_arrays(
     owner: IntArray,
     *,
     features: FloatArray | None = None,
+    has_features: BoolArray | None = None,
     groups: SparseRows | None = None,
     truth: SparseRows | None = None,
     tag_names: Sequence[str] | None = None,
@@ -25,12 +26,14 @@ def collection_from_arrays(
 
     ``owner`` holds an index for each image; its largest value sets the number of owners unless
     ``groups`` (owners x groups) says how many there are. Concepts default to the first tags.
+    ``has_features`` says which images have features; those of the others are not looked at.
     """
     n_images, n_tags = tags.shape
     n_owners = int(owner.max()) + 1 if groups is None else groups.shape[0]
-    if features is not None and not np.isfinite(features).all():
-        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise CollectionError(f"features of image {row} are not finite numbers")
+    if features is not None and has_features is not None:
+        features = np.where(has_features[:, None], features, 0.0)
+    if features is not None:
+        require_finite(features)
     memberships = sparse.csr_array((n_owners, 0)) if groups is None else binary(groups)
     if concept_names is None:
         concept_names = _numbered("tag", 0 if truth is None else truth.shape[1])
@@ -40,6 +43,7 @@ def collection_from_arrays(
         tags=binary(tags),
         features=None if features is None else features.astype(np.float32, copy=False),
         truth=None if truth is None else binary(truth),
+        has_features=None if has_features is None else has_features.astype(np.bool_),
     )
     return Collection(
         shards=(shard,),
@@ -49,6 +53,16 @@ def collection_from_arrays(
         groups=memberships,
         concept_names=tuple(concept_names),
     )
+
+
+def require_finite(features: FloatArray) -> None:
+    """Raise naming the first image whose features are not all numbers."""
+    if not np.isfinite(features).all():
+        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        raise CollectionError(
+            f"the features of image {row} are not finite numbers; compute them again, "
+            "or leave the image out"
+        )
 
 
 def binary(matrix: SparseRows) -> SparseRows:

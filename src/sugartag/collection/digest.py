@@ -38,6 +38,8 @@ def _arrays(collection: Collection) -> Iterator[npt.NDArray[np.generic]]:
             yield from (rows.titles.data[offsets[0] : offsets[-1]], _lengths(offsets))
         if rows.features is not None:
             yield rows.features
+        if rows.has_features is not None:
+            yield rows.has_features
 
 
 def _lengths(offsets: IntArray) -> IntArray:

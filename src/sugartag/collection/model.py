@@ -8,78 +8,29 @@ images lie in shards, which may be memory-mapped files larger than memory; whoev
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag.collection.checks import check
+from sugartag.collection.rows import Rows, Shard, require_all_described
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, row_blocks
 from sugartag.errors import CollectionError
 
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A run of images, in memory, as a block function gets them."""
-
-    tags: SparseRows
-    """Images x tags, 1 where the owner gave the tag; float32."""
-    owner: IntArray
-    """The owner's index; the number of owners itself where the owner is not known."""
-    features: FloatArray | None
-    """Images x dimensions, float32."""
-    position: IntArray
-    """Row in the collection that a method was fitted on; its number of images if it was not there.
-    """
-    titles: Texts | None = None
-    """What the owner called each image; None where nobody says."""
-
-    def __len__(self) -> int:
-        return len(self.owner)
-
-    def at(self, chosen: IntArray) -> "Rows":
-        """Return some of the rows, in the order given."""
-        titles = self.titles
-        return Rows(
-            tags=self.tags[chosen],
-            owner=self.owner[chosen],
-            features=None if self.features is None else self.features[chosen],
-            position=self.position[chosen],
-            titles=None if titles is None else Texts.of(titles[i] for i in chosen.tolist()),
-        )
-
-    def features_like(self, n_features: int) -> FloatArray:
-        """Return the features, or raise if a model's have another number of them an image."""
-        if self.features is None or self.features.shape[1] != n_features:
-            found = "no" if self.features is None else self.features.shape[1]
-            raise CollectionError(
-                f"these images have {found} feature numbers each, the model's have {n_features}; "
-                "describe both with the same model"
-            )
-        return self.features
+__all__ = ["Collection", "Rows", "Shard"]
 
 
-@dataclass(frozen=True, eq=False)
-class Shard:
-    """Some consecutive images of a collection, as they are stored."""
-
-    ids: Texts
-    owner: IntArray
-    tags: SparseRows
-    features: FloatArray | None = None
-    truth: SparseRows | None = None
-    paths: Texts | None = None
-    titles: Texts | None = None
-    position: IntArray | None = None
-    """Where the images stand in another collection, if this one is seen from there."""
-
-    def __len__(self) -> int:
-        return len(self.owner)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Collection:
-    """Images with their tags, owners, groups, features and, optionally, the true concepts."""
+    """Images with their tags, owners, groups, features and, optionally, the true concepts.
+
+    Made by :meth:`from_frame`, :meth:`read` or ``sugartag import``; ``photos[:100]``,
+    ``photos[mask]`` and ``photos[["id 1", "id 2"]]`` are collections of some of the images.
+    """
 
     shards: tuple[Shard, ...]
     tag_names: tuple[str, ...]
@@ -98,6 +49,99 @@ class Collection:
 
     def __post_init__(self) -> None:
         check(self)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        features: Any = None,
+        groups: Any = None,
+        truth: Any = None,
+        id: str | None = None,
+        owner: str | None = None,
+        tags: str | None = None,
+        title: str | None = None,
+        path: str | None = None,
+        separator: str | None = None,
+        images_root: str | Path | None = None,
+    ) -> "Collection":
+        """Make a collection from a pandas, Polars or Arrow frame, or from a mapping of columns.
+
+        Parameters
+        ----------
+        frame
+            One row for each image.
+        features
+            Images x numbers: an array in the order of the rows, the path of a ``.npy`` file, a
+            list of columns, or a column of vectors.
+        groups
+            A frame with the columns ``owner`` and ``group``, or the groups by owner.
+        truth
+            A frame with the columns ``image_id`` (or what ``id`` says) and ``concept``, or the
+            true concepts by image id.
+        id, owner, tags, title, path
+            The names of columns; by default ``image_id``, ``owner``, ``tags``, ``title`` and
+            ``path``, as far as there are such columns. Only the id is needed: images may have
+            neither owner nor tags. Tags are lists or text.
+        separator
+            What separates the tags of a text; by default that is found out.
+        images_root
+            The folder that paths start from.
+
+        """
+        from sugartag.collection.from_frame import FrameColumns, collection_from_frame
+
+        return collection_from_frame(
+            frame,
+            FrameColumns(id, owner, tags, title, path),
+            features=features,
+            groups=groups,
+            truth=truth,
+            separator=separator,
+            images_root=images_root,
+        )
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Collection":
+        """Open a collection folder; large arrays stay in their files."""
+        from sugartag.collection.store import open_collection
+
+        return open_collection(path)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the collection to a folder."""
+        from sugartag.collection.store import save_collection
+
+        save_collection(self, path, overwrite=overwrite)
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return a row for each image: image_id, owner, tags and whatever else is known.
+
+        ``kind`` is ``pandas``, ``polars``, ``arrow`` or ``dict``; by default the first that is
+        installed.
+        """
+        from sugartag.collection.frames import frame_of_collection
+
+        return frame_of_collection(self, kind)
+
+    def __len__(self) -> int:
+        return self.n_images
+
+    def __getitem__(self, which: Any) -> "Collection":
+        from sugartag.collection.subset import chosen_images
+
+        return chosen_images(self, which)
+
+    def __repr__(self) -> str:
+        from sugartag.collection.shown import in_short
+
+        return f"<Collection of {in_short(self)}>"
+
+    def _repr_html_(self) -> str:
+        from sugartag.collection.shown import as_html
+
+        return as_html(self)
 
     @property
     def n_images(self) -> int:
@@ -131,6 +175,11 @@ class Collection:
         return 0 if first is None else int(first.shape[1])
 
     @property
+    def n_with_features(self) -> int:
+        """How many images have features."""
+        return sum(_n_described(shard) for shard in self.shards)
+
+    @property
     def has_truth(self) -> bool:
         """Whether the true concepts of the images are known."""
         return bool(self.concept_names)
@@ -143,13 +192,15 @@ class Collection:
                 "import a table in which some images have tags"
             )
 
-    def require_features(self, needed_for: str) -> None:
-        """Raise if the images have no features."""
-        if self.n_features == 0:
+    def require_features(self, needed_for: str, *, of_all: bool = False) -> None:
+        """Raise if no image has features or, where so asked, if any image has none."""
+        if self.n_with_features == 0:
             raise CollectionError(
                 f"{needed_for} needs image features and this collection has none; "
-                "import it with --features X.npy"
+                "compute them with sugartag embed, or import it with --features X.npy"
             )
+        if of_all:
+            require_all_described(needed_for, self.n_images - self.n_with_features, self.n_images)
 
     def blocks(self, rows_per_block: int | None = None) -> tuple[Block, ...]:
         """Cut the images into blocks for an engine."""
@@ -158,17 +209,19 @@ class Collection:
     def rows(self, block: Block) -> Rows:
         """Read the images of one block."""
         pieces = list(self._pieces(block))
-        has_features = self.n_features > 0
+        has_features = _joined_masks([(shard, part) for shard, part, _ in pieces])
         return Rows(
             tags=_stacked([shard.tags[part] for shard, part, _ in pieces]).astype(np.float32),
             owner=_joined([shard.owner[part] for shard, part, _ in pieces]),
-            features=_joined_floats(
-                [shard.features[part] for shard, part, _ in pieces if shard.features is not None]
+            features=_read_features(
+                [shard.features[part] for shard, part, _ in pieces if shard.features is not None],
+                has_features,
             )
-            if has_features
+            if self.n_features
             else None,
             position=_joined([_positions(shard, part, start) for shard, part, start in pieces]),
             titles=_joined_texts([(shard.titles, part) for shard, part, _ in pieces]),
+            has_features=has_features,
         )
 
     def tags_of(self, block: Block) -> SparseRows:
@@ -186,10 +239,23 @@ class Collection:
         shard_of = np.searchsorted(self._starts, images, side="right") - 1
         for number in np.unique(shard_of):
             chosen = np.flatnonzero(shard_of == number)
-            features = self.shards[number].features
-            if features is not None:
-                found[chosen] = features[images[chosen] - self._starts[number]]
+            shard, row = self.shards[number], images[chosen] - self._starts[number]
+            if shard.features is not None:
+                found[chosen] = shard.features[row]
+            if shard.has_features is not None:
+                found[chosen[~shard.has_features[row]]] = 0.0
         return found
+
+    @cached_property
+    def described(self) -> BoolArray:
+        """Which images have features, of all in row order."""
+        parts = [
+            np.full(len(shard), shard.features is not None)
+            if shard.has_features is None
+            else shard.has_features
+            for shard in self.shards
+        ]
+        return np.concatenate(parts)
 
     @cached_property
     def owner(self) -> IntArray:
@@ -222,41 +288,6 @@ class Collection:
             yield shard, part, start
 
 
-def check(collection: Collection) -> None:
-    """Raise if the parts of a collection do not fit together."""
-    if not collection.shards or not any(map(len, collection.shards)):
-        raise CollectionError("the collection has no images")
-    if collection.groups.shape != (collection.n_owners, collection.n_groups):
-        raise CollectionError(
-            f"groups have shape {collection.groups.shape}, not owners x groups = "
-            f"({collection.n_owners}, {collection.n_groups})"
-        )
-    for number, shard in enumerate(collection.shards):
-        _check_shard(collection, shard, number)
-
-
-def _check_shard(collection: Collection, shard: Shard, number: int) -> None:
-    n = len(shard)
-    expected: list[tuple[str, tuple[int, ...] | None, tuple[int, ...]]] = [
-        ("tags", shard.tags.shape, (n, collection.n_tags)),
-        ("ids", (len(shard.ids),), (n,)),
-    ]
-    if collection.n_features or shard.features is not None:
-        found = None if shard.features is None else shard.features.shape
-        expected.append(("features", found, (n, collection.n_features)))
-    if collection.has_truth:
-        found = None if shard.truth is None else shard.truth.shape
-        expected.append(("truth", found, (n, len(collection.concept_names))))
-    for name in ("paths", "titles", "position"):
-        if (optional := getattr(shard, name)) is not None:
-            expected.append((name, (len(optional),), (n,)))
-    for what, shape, wanted in expected:
-        if shape != wanted:
-            raise CollectionError(f"shard {number}: {what} have shape {shape}, not {wanted}")
-    if n and (shard.owner.min() < 0 or shard.owner.max() > collection.nobody):
-        raise CollectionError(f"shard {number}: an owner index is outside 0..{collection.nobody}")
-
-
 def _positions(shard: Shard, part: slice, start: int) -> IntArray:
     if shard.position is not None:
         return shard.position[part]
@@ -272,8 +303,31 @@ def _joined(parts: Sequence[IntArray]) -> IntArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _joined_floats(parts: Sequence[FloatArray]) -> FloatArray:
-    return np.concatenate(parts, dtype=np.float32, casting="same_kind")
+def _n_described(shard: Shard) -> int:
+    if shard.features is None:
+        return 0
+    return len(shard) if shard.has_features is None else int(np.count_nonzero(shard.has_features))
+
+
+def _joined_masks(parts: Sequence[tuple[Shard, slice]]) -> BoolArray | None:
+    """Return which rows have features; None where all of them have."""
+    if all(shard.has_features is None for shard, _ in parts):
+        return None
+    masks = [
+        np.ones(part.stop - part.start, dtype=np.bool_)
+        if shard.has_features is None
+        else shard.has_features[part]
+        for shard, part in parts
+    ]
+    found = np.concatenate(masks)
+    return None if found.all() else found
+
+
+def _read_features(parts: Sequence[FloatArray], present: BoolArray | None) -> FloatArray:
+    found: FloatArray = np.concatenate(parts, dtype=np.float32, casting="same_kind")
+    if present is not None:
+        found[~present] = 0.0
+    return found
 
 
 def _stacked(parts: Sequence[SparseRows]) -> SparseRows:

@@ -5,7 +5,8 @@
     manifest.json             format, counts, what each file must be
     tags.*, owners.*, groups.*, concepts.*      names: UTF-8 bytes and offsets
     memberships.*             owners x groups, as CSR
-    shards/00000/             ids, owner, tags (CSR), features, truth, paths, titles
+    shards/00000/             ids, owner, tags (CSR), features, has_features,
+                              truth, paths, titles
 
 Every array is a plain ``.npy`` whose shape, dtype and SHA-256 stand in the manifest.
 """
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, SparseRows
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
 from sugartag.errors import StorageError
@@ -50,6 +51,7 @@ class CollectionWriter:
             **_csr_files("tags", shard.tags),
             **_text_files("ids", shard.ids),
             "features": shard.features,
+            "has_features": shard.has_features,
         }
         if shard.truth is not None:
             files |= _csr_files("truth", shard.truth)
@@ -130,9 +132,9 @@ class CollectionWriter:
         )
 
 
-def save_collection(collection: Collection, folder: Path, *, overwrite: bool = False) -> None:
+def save_collection(collection: Collection, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write a collection shard by shard; nothing stands under the name until it is whole."""
-    with folder_aside(folder, overwrite=overwrite) as partial:
+    with folder_aside(Path(folder), overwrite=overwrite) as partial:
         write_into(CollectionWriter(partial), collection)
 
 
@@ -150,11 +152,12 @@ def write_into(writer: CollectionWriter, collection: Collection) -> None:
     )
 
 
-def open_collection(folder: Path, *, verify: bool = True) -> Collection:
+def open_collection(folder: str | Path, *, verify: bool = True) -> Collection:
     """Map a collection folder into memory, after checking every file against the manifest.
 
     ``verify=False`` skips the hashes (not the shapes and types) for folders just checked.
     """
+    folder = Path(folder)
     manifest = read_manifest(folder, format_name=FORMAT)
     try:
         return _collection(folder, manifest, verify=verify)
@@ -194,6 +197,9 @@ def _shard(reader: "_Reader", n_tags: int, n_concepts: int) -> Shard:
         truth=reader.csr("truth", len(owner), n_concepts) if n_concepts else None,
         paths=reader.texts("paths") if "paths.data" in reader.files else None,
         titles=reader.texts("titles") if "titles.data" in reader.files else None,
+        has_features=(
+            _truth_values(reader.array("has_features")) if "has_features" in reader.files else None
+        ),
     )
 
 
@@ -227,6 +233,12 @@ class _Reader:
 def _floats(array: Array) -> FloatArray:
     if array.dtype.kind != "f" or array.ndim != 2:
         raise StorageError(f"features are {array.dtype} with {array.ndim} axes, not 2-D floats")
+    return array
+
+
+def _truth_values(array: Array) -> BoolArray:
+    if array.dtype != np.bool_ or array.ndim != 1:
+        raise StorageError(f"has_features is {array.dtype} with {array.ndim} axes, not 1-D bools")
     return array
 
 

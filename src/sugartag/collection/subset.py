@@ -5,8 +5,8 @@ never on how the images lie in shards. Features, owners and groups are shared, n
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block
-from sugartag.errors import SettingsError
+from sugartag.errors import CollectionError, SettingsError
 
 ATTEMPTS = 64
 """Draws for one wrong tag before it is given up: an image may have nearly every tag already."""
@@ -109,6 +109,64 @@ def some_images(collection: Collection, images: IntArray) -> Collection:
     return replace(collection, shards=tuple(shards))
 
 
+def chosen_images(collection: Collection, which: Any) -> Collection:
+    """Return the images of a slice, of a mask, or of a list of ids or row numbers, in its order.
+
+    All names stay, so that tags keep their numbers.
+    """
+    rows = _row_numbers(collection, which)
+    ascending = bool((np.diff(rows) > 0).all())
+    if not ascending and len(np.unique(rows)) < len(rows):
+        raise CollectionError("an image is chosen twice; choose every image once")
+    some = some_images(collection, rows)
+    return some if ascending else _in_order(some, np.argsort(np.argsort(rows)))
+
+
+def _row_numbers(collection: Collection, which: Any) -> IntArray:
+    if isinstance(which, slice):
+        return np.arange(collection.n_images)[which]
+    chosen = np.asarray(which)
+    if chosen.ndim != 1:
+        raise CollectionError(
+            f"images are chosen by a slice, a mask or a list of ids or rows, not by {which!r}; "
+            "one image is photos[5:6]"
+        )
+    if chosen.dtype == np.bool_:
+        if len(chosen) != collection.n_images:
+            raise CollectionError(
+                f"the mask has {len(chosen):,} values and the collection {collection.n_images:,} "
+                "images; give one for each"
+            )
+        return np.flatnonzero(chosen)
+    if chosen.dtype.kind in "iu":
+        if chosen.size and not (chosen.min() >= 0 and chosen.max() < collection.n_images):
+            raise CollectionError(f"a chosen row is outside 0..{collection.n_images - 1}")
+        return chosen.astype(np.int64)
+    place = {name: row for row, name in enumerate(collection.ids)}
+    unknown = next((name for name in chosen.tolist() if name not in place), None)
+    if unknown is not None:
+        raise CollectionError(f"no image has the id {unknown!r}; choose ids of this collection")
+    return np.array([place[name] for name in chosen.tolist()], dtype=np.int64)
+
+
+def _in_order(collection: Collection, order: IntArray) -> Collection:
+    """Return the collection as one shard, its rows in another order."""
+    shards = [shard for shard in collection.shards if len(shard)]
+
+    def joined(name: str) -> Any:
+        parts = [getattr(shard, name) for shard in shards]
+        if parts[0] is None:
+            return None
+        if isinstance(parts[0], Texts):
+            return Texts.joined(parts)
+        if isinstance(parts[0], np.ndarray):
+            return np.concatenate(parts)
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+    whole = Shard(**{field.name: joined(field.name) for field in fields(Shard)})
+    return replace(collection, shards=(_shard_of(whole, order),))
+
+
 def tag_counts(collection: Collection) -> IntArray:
     """Return how many images each tag is given to."""
     counts = np.zeros(collection.n_tags, dtype=np.int64)
@@ -117,9 +175,13 @@ def tag_counts(collection: Collection) -> IntArray:
     return counts
 
 
-def _shard_of(shard: Shard, rows: IntArray) -> Shard:
+def _shard_of(shard: Shard, chosen: IntArray) -> Shard:
+    """Return some rows of a shard; a run of them is a view, which a mapped file may back."""
+    is_run = len(chosen) > 0 and bool((np.diff(chosen) == 1).all())
+    rows: Any = slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen
+
     def texts(found: Texts) -> Texts:
-        return Texts.of(found[row] for row in rows.tolist())
+        return found[rows] if is_run else Texts.of(found[row] for row in chosen.tolist())
 
     return Shard(
         ids=texts(shard.ids),
@@ -130,6 +192,7 @@ def _shard_of(shard: Shard, rows: IntArray) -> Shard:
         paths=None if shard.paths is None else texts(shard.paths),
         titles=None if shard.titles is None else texts(shard.titles),
         position=None if shard.position is None else shard.position[rows],
+        has_features=None if shard.has_features is None else shard.has_features[rows],
     )
 
 
@@ -141,7 +204,7 @@ def _two_collections(
     for shard in collection.shards:
         first, second = parts(shard, start)
         kept.append(replace(shard, tags=first, truth=None))
-        apart.append(replace(shard, tags=second, truth=None, features=None))
+        apart.append(replace(shard, tags=second, truth=None, features=None, has_features=None))
         start += len(shard)
     return (
         replace(collection, shards=tuple(kept), concept_names=()),

@@ -1,7 +1,7 @@
 """The completion of the anchor tensor: the problem in anchor-sized arrays, and its solvers."""
 
 from sugartag.completion.exact import complete_exactly
-from sugartag.completion.multiplicative import complete_multiplicatively, positive_start
+from sugartag.completion.multiplicative import complete_multiplicatively, disturbed_start
 from sugartag.completion.nonnegative import complete_nonnegatively
 from sugartag.completion.problem import AnchorSums, Completion, CompletionProblem, Penalties
 
@@ -13,5 +13,5 @@ __all__ = [
     "complete_exactly",
     "complete_multiplicatively",
     "complete_nonnegatively",
-    "positive_start",
+    "disturbed_start",
 ]

@@ -13,22 +13,28 @@ from sugartag.linalg.threads import run_parts
 SMALLEST_ENTRY = 1e-12
 """Entries are held above this: smaller ones turn into denormals, which halve the speed."""
 SMALLEST_DIVISOR = 1e-30
-DISTURBANCE = 1e-2
 
 
-def positive_start(
-    prior: SparseRows, shape: tuple[int, ...], *, rng: np.random.Generator, dtype: type
+def disturbed_start(
+    prior: SparseRows,
+    shape: tuple[int, ...],
+    *,
+    rng: np.random.Generator,
+    dtype: type,
+    size: float = 1e-2,
+    signed: bool = False,
 ) -> FloatArray:
-    """Return A₀ + |E|: the anchors' own tags, disturbed upwards.
+    """Return A₀ + E: the anchors' own tags, disturbed by at most ``size``.
 
-    The paper's E has mean zero. A multiplicative update never changes a sign, so the negative
-    entries of such a start stay for ever and the objective rises; and it never leaves zero, so
-    without E nothing would be completed.
+    A ``signed`` E has mean zero, as the paper's. A multiplicative update never changes a sign, so
+    the negative entries of such a start stay for ever and the objective may rise. Otherwise E is
+    above zero everywhere. It never leaves zero either: without E nothing would be completed.
     """
     start: FloatArray = np.empty(shape, dtype=dtype)
     # A tag at a time: the numbers come in the same order, without a tensor of doubles.
     for tag, part in enumerate(start):
-        disturbed = DISTURBANCE * (1.0 - rng.random(part.shape))
+        drawn = 1.0 - rng.random(part.shape)
+        disturbed = size * (2.0 * drawn - 1.0 if signed else drawn)
         disturbed += prior[[tag]].toarray().reshape(part.shape)
         part[...] = disturbed
     return start
@@ -45,19 +51,22 @@ def complete_multiplicatively(
     """Minimise over non-negative tensors by the paper's update; the objective never rises.
 
     Stops when the objective changes by less than ``tolerance``, relative to itself. With
-    ``consume`` the start's array becomes the tensor; otherwise a copy of it does.
+    ``consume`` the start's array becomes the tensor; otherwise a copy of it does. A start with
+    negative entries is updated too, as the paper's would be: they stay negative, nothing is held
+    above zero, and the objective may rise.
     """
-    if start.shape != problem.shape or not start.min() > 0:
-        raise ValueError(f"the start must be positive everywhere and of shape {problem.shape}")
+    if start.shape != problem.shape:
+        raise ValueError(f"the start has shape {start.shape} and must have {problem.shape}")
+    smallest = SMALLEST_ENTRY if start.min() > 0 else None
     terms = UpdateTerms.of(problem, start.dtype)
     tensor = start if consume else start.copy()
     applied = np.empty_like(start)
     objectives: list[float] = []
     converged = False
     while len(objectives) < max_iterations and not converged:
-        objectives.append(update(problem, terms, tensor, applied))
+        objectives.append(update(problem, terms, tensor, applied, smallest))
         converged = len(objectives) > 1 and (
-            objectives[-2] - objectives[-1] <= tolerance * abs(objectives[-2])
+            abs(objectives[-2] - objectives[-1]) <= tolerance * abs(objectives[-2])
         )
     iterations = len(objectives)
     objectives.append(problem.objective_of(tensor, problem.operator(tensor, applied)))
@@ -98,11 +107,16 @@ class UpdateTerms:
 
 
 def update(
-    problem: CompletionProblem, terms: UpdateTerms, tensor: FloatArray, applied: FloatArray
+    problem: CompletionProblem,
+    terms: UpdateTerms,
+    tensor: FloatArray,
+    applied: FloatArray,
+    smallest: float | None = SMALLEST_ENTRY,
 ) -> float:
-    """Update a positive tensor in place by eq. 12.1, and return the objective it had before.
+    """Update a tensor in place by eq. 12.1, and return the objective it had before.
 
     ``applied`` is room for A ×₁ TᵀT. The objective comes for free from the update's own terms.
+    Entries of a positive tensor are held above ``smallest``; None is for one with negative entries.
     """
     problem.tags_applied_twice(tensor, out=applied)
 
@@ -115,10 +129,14 @@ def update(
         up += part @ terms.user_up
         objective = inner(part, down - up) - 2.0 * inner(part, target)
         up += target
-        np.maximum(down, SMALLEST_DIVISOR, out=down)
+        if smallest is None:
+            down[np.abs(down) < SMALLEST_DIVISOR] = SMALLEST_DIVISOR
+        else:
+            np.maximum(down, SMALLEST_DIVISOR, out=down)
         up /= down
         part *= up
-        np.maximum(part, SMALLEST_ENTRY, out=part)
+        if smallest is not None:
+            np.maximum(part, smallest, out=part)
         return objective
 
     return problem.constant + sum(run_parts(update_slab, problem.slabs(), problem.threads))

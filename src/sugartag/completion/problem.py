@@ -6,6 +6,8 @@ With ``M`` the linear operator of :meth:`CompletionProblem.operator` the objecti
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from sugartag.graph.gram import LinkGrams
 from sugartag.linalg.modes import apply_to_tags, inner
 from sugartag.linalg.threads import run_parts
 
+DENSE_FROM = 0.05
+"""Share of entries from which T is multiplied as a dense matrix, which is then faster."""
 SLAB_BYTES = 1 << 20
 """Tags are worked on in slabs of about this size, so that temporaries stay in cache."""
 
@@ -31,6 +35,31 @@ class Penalties:
     """λ₁: how alike linked images must be."""
     user_smoothness: float
     """λ₂: how alike linked users must be."""
+
+    def relative_to(
+        self, tag_affinity: SparseRows, images: LinkGrams, users: LinkGrams
+    ) -> "Penalties":
+        """Return these weights as multiples of what the data weigh.
+
+        1 then gives a penalty the same mean diagonal as TᵀT ⊗ IᵀI ⊗ UᵀU, the data term, whatever
+        the number of images, the density of the links and the width of the kernel.
+        """
+        n_tags = tag_affinity.shape[0]
+        tags = float(tag_affinity.multiply(tag_affinity).sum()) / max(n_tags, 1)
+        data = tags * _mean_diagonal(images.gram) * _mean_diagonal(users.gram)
+        data = data if data > 0 else 1.0
+        rough = [_mean_diagonal(side.roughness) for side in (images, users)]
+        of_images, of_users = (data / one if one > 0 else data for one in rough)
+        return Penalties(
+            self.prior_weight * data,
+            self.ridge * data,
+            self.image_smoothness * of_images,
+            self.user_smoothness * of_users,
+        )
+
+
+def _mean_diagonal(matrix: FloatArray) -> float:
+    return float(np.diagonal(matrix).mean()) if len(matrix) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +132,23 @@ class CompletionProblem:
         return found
 
     def tags_applied_twice(self, tensor: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return A ×₁ TᵀT, by two sparse products."""
+        """Return A ×₁ TᵀT."""
         made = np.empty(tensor.shape, dtype=tensor.dtype) if out is None else out
-        affinity = self.tag_affinity.astype(tensor.dtype)
-        apply_to_tags((affinity, affinity.T.tocsr()), tensor, made, threads=self.threads)
+        apply_to_tags(self._tag_factors(tensor.dtype), tensor, made, threads=self.threads)
         return made
+
+    def _tag_factors(self, kind: np.dtype[Any]) -> tuple[FloatArray | SparseRows, ...]:
+        """Return what applies TᵀT: two sparse factors, or the product where T is hardly sparse."""
+        n_tags = self.tag_affinity.shape[0]
+        if self.tag_affinity.nnz > DENSE_FROM * n_tags**2:
+            return (self._dense_square.astype(kind, copy=False),)
+        affinity = self.tag_affinity.astype(kind)
+        return affinity, affinity.T.tocsr()
+
+    @cached_property
+    def _dense_square(self) -> FloatArray:
+        dense = self.tag_affinity.toarray()
+        return dense.T @ dense
 
     def slabs(self, count: int | None = None) -> tuple[slice, ...]:
         """Return runs of tags, or of so many components, that fill about :data:`SLAB_BYTES`."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from sugartag.costs.formulas import Parts
 from sugartag.costs.size import Size
+from sugartag.methods.registry import make_method
 
 IMAGES, TAGS, FEATURES = 10_000, 1_000, 128
 """The size that the seconds of a power law refer to."""
@@ -65,12 +66,16 @@ def weighted(parts: Parts, factors: Mapping[str, float]) -> float:
 
 def entry_of(name: str, settings: Mapping[str, Any]) -> str:
     """Return the name of the entry for a method: the exact solver of sugar-tc has its own."""
-    return "sugar-tc exact" if name == "sugar-tc" and settings.get("solver") == "exact" else name
+    if name != "sugar-tc":
+        return name
+    method: Any = make_method(name, settings)
+    return "sugar-tc exact" if method.solver == "exact" else name
 
 
 def shipped_costs(method: Any) -> Costs:
     """Return the constants of a method that come with the package."""
     text = resources.files("sugartag.costs").joinpath("calibration.json").read_text("utf-8")
     methods = json.loads(text)["methods"]
-    entry = entry_of(method.name, {"solver": getattr(method, "solver", None)})
+    known = {"solver": method.solver} if method.name == "sugar-tc" else {}
+    entry = entry_of(method.name, known)
     return Costs.from_json(methods.get(entry, methods[OTHER]))

@@ -1,6 +1,6 @@
-"""The whole job on the collection shipped with the package: OpenClipart drawings and their tags."""
+"""The whole job on a collection shipped with the package: photographs, or drawings."""
 
 from sugartag.demo.run import run_demo
-from sugartag.demo.shipped import MIN_USES, import_shipped
+from sugartag.demo.shipped import DRAWINGS, MIN_USES, PHOTOGRAPHS, import_drawings
 
-__all__ = ["MIN_USES", "import_shipped", "run_demo"]
+__all__ = ["DRAWINGS", "MIN_USES", "PHOTOGRAPHS", "import_drawings", "run_demo"]

@@ -1,41 +1,36 @@
 """What the demo found, put on one page."""
 
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-
-import numpy as np
 
 from sugartag.collection.model import Collection
 from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE, SMALL_TENSOR, Contestant
+from sugartag.demo.shipped import Shipped
 from sugartag.evaluation.cost import machine
 from sugartag.evaluation.protocol import Task
 from sugartag.evaluation.results import MethodResult
-from sugartag.pipeline.changes import Change
+from sugartag.photos.shown import Shown
+from sugartag.report.chosen import PICTURES_PER_OWNER, PICTURES_PER_TAG, Loaded, chosen_pictures
 from sugartag.report.content import (
     Charts,
     Counts,
     Interval,
     MethodRow,
-    Picture,
     Report,
     Verdict,
     count_added,
     count_scores,
 )
 
-N_PICTURES = 60
-PICTURES_PER_OWNER = 3
-PICTURES_PER_TAG = 4
-
 
 def build_report(
+    shipped: Shipped,
     collection: Collection,
     task: Task,
     results: Mapping[str, MethodResult],
     best: str,
-    changes: Sequence[Change],
+    shown: Shown,
     *,
     seed: int,
     began: float,
@@ -43,7 +38,7 @@ def build_report(
     """Put what was found on one page."""
     hidden = _hidden_tags(task)
     by_image: dict[str, list[Verdict]] = {}
-    for change in changes:
+    for change in shown.changes:
         found = change.tag in hidden.get(change.image_id, ()) if change.action == "add" else None
         verdict = Verdict(change.tag, change.action, change.score, change.reason, found)
         by_image.setdefault(change.image_id, []).append(verdict)
@@ -51,12 +46,8 @@ def build_report(
     added = [verdict for verdict in verdicts if verdict.action == "add"]
     recovered = sum(verdict.recovered is True for verdict in added)
     return Report(
-        title="OpenClipart, retagged",
-        lead=(
-            "Thousands of drawings, tagged by the people who drew them: some tags missing, some "
-            "odd. sugartag looked at every picture, at who drew it and at how the others tag, and "
-            "says which tags to add, which to keep and which to doubt."
-        ),
+        title=shipped.title,
+        lead=shipped.lead,
         counts=Counts(
             images=collection.n_images,
             tags=collection.n_tags,
@@ -66,7 +57,7 @@ def build_report(
             hidden=sum(map(len, hidden.values())),
             recovered=recovered,
         ),
-        pictures=tuple(_pictures(collection, by_image, seed)),
+        pictures=tuple(chosen_pictures(collection, by_image, seed, _loading(collection))),
         comparison=tuple(_row(one, results[one.label]) for one in CONTESTANTS),
         best=best,
         protocol=(
@@ -76,8 +67,8 @@ def build_report(
         ),
         charts=Charts(scores=count_scores(verdicts), most_added=count_added(verdicts)),
         facts=_facts(results[best], best, seed, time.perf_counter() - began),
-        commands=_commands(results[best]),
-        notes=_notes(best),
+        commands=_commands(results[best], shipped),
+        notes=(*_notes(best, shown.add_from), shipped.credit),
     )
 
 
@@ -92,30 +83,10 @@ def _hidden_tags(task: Task) -> dict[str, frozenset[str]]:
     return found
 
 
-def _pictures(
-    collection: Collection, by_image: Mapping[str, list[Verdict]], seed: int
-) -> Iterator[Picture]:
-    """Yield pictures in random order that have something added or doubted, few of a kind."""
-    paths, titles = collection.texts_of("paths"), collection.texts_of("titles")
-    if paths is None or titles is None or collection.images_root is None:
-        return
-    of_owner: Counter[int] = Counter()
-    of_tag: Counter[str] = Counter()
-    shown = 0
-    for row in np.random.default_rng(seed).permutation(collection.n_images).tolist():
-        verdicts = by_image.get(collection.ids[row], [])
-        owner = int(collection.owner[row])
-        subject = next((one.tag for one in verdicts if one.action != "doubt"), "")
-        if all(one.action == "keep" for one in verdicts) or shown >= N_PICTURES:
-            continue
-        if of_owner[owner] >= PICTURES_PER_OWNER or of_tag[subject] >= PICTURES_PER_TAG:
-            continue
-        of_owner[owner] += 1
-        of_tag[subject] += 1
-        shown += 1
-        image = (Path(collection.images_root) / paths[row]).read_bytes()
-        name = collection.owner_names[owner]
-        yield Picture(image, "image/webp", titles[row], name, tuple(verdicts))
+def _loading(collection: Collection) -> Callable[[str], Loaded]:
+    """Return what reads the shipped pictures, which are small enough to be shown as they are."""
+    root = Path(str(collection.images_root))
+    return lambda path: ((root / path).read_bytes(), "image/webp")
 
 
 def _row(contestant: Contestant, result: MethodResult) -> MethodRow:
@@ -145,10 +116,10 @@ def _facts(
     )
 
 
-def _commands(result: MethodResult) -> tuple[str, ...]:
+def _commands(result: MethodResult, shipped: Shipped) -> tuple[str, ...]:
     chosen = " ".join(f"--set {key}={value}" for key, value in SMALL_TENSOR.items())
     return (
-        "sugartag demo",
+        f"sugartag demo{' --drawings' if shipped.noun == 'drawings' else ''}",
         "sugartag evaluate demo-out/collection --hide 0.3 --methods all",
         f"sugartag fit demo-out/collection --out demo-out/model --method {result.name}"
         + (
@@ -160,14 +131,14 @@ def _commands(result: MethodResult) -> tuple[str, ...]:
     )
 
 
-def _notes(best: str) -> tuple[str, ...]:
+def _notes(best: str, add_from: float) -> tuple[str, ...]:
     return (
         f"The pictures are a random choice among those with something to add or to doubt, at most "
         f"{PICTURES_PER_OWNER} by one person and {PICTURES_PER_TAG} of one subject; none was "
         "picked for looking good.",
+        f"Suggestions are shown from a probability of {add_from:g} on.",
         "A suggested tag that nobody gave counts as wrong in the comparison, though it may well be "
         "right: every figure is a lower bound.",
         f"The suggestions shown are by {best}, which found most hidden tags here. The same "
         "tags were hidden for all methods; settings are defaults, with fewer anchors for sugar-tc.",
-        "Drawings and tags: Open Clip Art Library, dedicated to the public domain by their makers.",
     )

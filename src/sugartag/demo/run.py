@@ -8,32 +8,36 @@ from pathlib import Path
 from sugartag.collection.model import Collection
 from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE, evaluated
 from sugartag.demo.findings import build_report
-from sugartag.demo.shipped import import_shipped
-from sugartag.engine.base import Engine
+from sugartag.demo.shipped import Shipped
+from sugartag.engine.base import Engine, Progress
 from sugartag.evaluation.protocol import hidden_task
 from sugartag.evaluation.results import MethodResult
 from sugartag.methods.base import Method
+from sugartag.photos.shown import shown_changes
 from sugartag.pipeline.fitting import evidence_summary, fit_model
 from sugartag.pipeline.judging import disturb, judge
-from sugartag.pipeline.propose import Thresholds, propose
 from sugartag.report.content import Trust
 from sugartag.report.page import write_report
 
 TRUST_HIDDEN, TRUST_INJECTED = 0.2, 0.25
 TRUST_SEED = 1_000
 """Added to the seed: what verdicts are judged by is not what calibration learned from."""
-SHOWN = Thresholds(add=0.5)
-"""More is shown than would be added: whatever is more probable than not."""
 
 
 def run_demo(
-    out: Path, *, engine: Engine, seed: int, say: Callable[[str], None] = lambda line: None
+    shipped: Shipped,
+    out: Path,
+    *,
+    engine: Engine,
+    seed: int,
+    progress: Progress | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Import, evaluate, fit, propose and report into the folder ``out``; return the page."""
     began = time.perf_counter()
-    collection = import_shipped(out)
+    collection = shipped.collection(out, progress)
     say(
-        f"imported {collection.n_images:,} drawings by {collection.n_owners} people, "
+        f"imported {collection.n_images:,} {shipped.noun} by {collection.n_owners} people, "
         f"{collection.n_tags} tags"
     )
     task = hidden_task(collection, HIDDEN_SHARE, seed)
@@ -46,14 +50,10 @@ def run_demo(
     winner = next(one for one in CONTESTANTS if one.label == best)
     say(f"fitting {best} for the suggestions")
     model = fit_model(winner.make(), task.given, engine=engine, seed=seed)
-    changes = [
-        change
-        for some in propose(model, task.given, engine=engine, thresholds=SHOWN)
-        for change in some
-    ]
+    shown = shown_changes(model, task.given, engine=engine)
     say(f"judging the verdicts of {best}")
     trust = judged_trust(winner.make(), collection, engine=engine, seed=seed)
-    report = build_report(collection, task, results, best, changes, seed=seed, began=began)
+    report = build_report(shipped, collection, task, results, best, shown, seed=seed, began=began)
     report = replace(report, trust=trust, evidence=evidence_summary(model.fitted))
     page = out / "report.html"
     write_report(report, page)

@@ -1,9 +1,10 @@
 """What an engine is: three verbs over blocks of rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
@@ -159,11 +160,56 @@ class SumSoFar(Protocol[Given]):
 
 
 class Progress(Protocol):
-    """Hears how far a pass over the blocks has come."""
+    """Shows how far a pass over the blocks has come."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Take note that ``done`` of ``total`` rows of the pass called ``what`` are done."""
         ...
+
+
+@runtime_checkable
+class Stages(Protocol):
+    """Progress that also shows stages with passes inside them."""
+
+    def begin(self, what: str, total: int) -> None:
+        """Take note that a stage begins."""
+        ...
+
+    def end(self, what: str) -> None:
+        """Take note that it has ended."""
+        ...
+
+
+@dataclass
+class Stage:
+    """A stage of a fit as the method sees it: something to count the steps of."""
+
+    what: str
+    total: int
+    progress: Progress | None
+    done: int = 0
+
+    def advance(self, steps: int = 1) -> None:
+        """Report that some more steps are done."""
+        self.done = min(self.done + steps, self.total)
+        if self.progress is not None:
+            self.progress(self.what, self.done, self.total)
+
+
+@contextmanager
+def stage(engine: "Engine", what: str, total: int = 1) -> Iterator[Stage]:
+    """Report a stage of a fit while the block runs: ``what`` in words, of ``total`` steps.
+
+    A stage of one step is shown with the time it takes; passes of the engine may run inside it.
+    """
+    progress: Progress | None = getattr(engine, "progress", None)
+    if isinstance(progress, Stages):
+        progress.begin(what, total)
+    try:
+        yield Stage(what, total, progress)
+    finally:
+        if isinstance(progress, Stages):
+            progress.end(what)
 
 
 def taken_into(total: Total, pieces: Iterable[tuple[int, Any]]) -> Total:

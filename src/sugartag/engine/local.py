@@ -76,6 +76,8 @@ class LocalEngine:
         """Yield ``function(block, ...)`` for each block, in order, a few ahead at most."""
         total = sum(block.stop - block.start for block in blocks)
         done = 0
+        if self.progress is not None and blocks:
+            self.progress(name_of_pass(function), 0, total)
 
         def call(block: Block) -> Result:
             return function(block, *shared, **named)
@@ -172,3 +174,8 @@ class _SumHere(Generic[Sum]):
     def value(self) -> Sum:
         """Return it."""
         return self.total
+
+
+def on_all_cores(progress: Progress | None = None) -> LocalEngine:
+    """Return the engine of this machine with a worker for each of its cores."""
+    return LocalEngine(workers=os.cpu_count() or 1, progress=progress)

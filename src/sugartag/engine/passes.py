@@ -36,6 +36,8 @@ class Steps:
         How many that is, is asked for each task: workers come and go.
         """
         done = 0
+        if self.progress is not None and self.total:
+            self.progress(self.name, 0, self.total)
         waiting: deque[Task] = deque()
         try:
             while True:

@@ -13,6 +13,7 @@ is in no mean over concepts. It still competes with the others in the ranking of
 import dataclasses
 import logging
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -26,7 +27,7 @@ from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.assignment.rank import top_tags
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import hide_tags, tag_counts, without_truth
-from sugartag.engine.base import Block, Engine, Progress
+from sugartag.engine.base import Block, Engine, Progress, stage
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation import bootstrap, fscore, ranking
 from sugartag.evaluation.cost import Meter
@@ -135,6 +136,11 @@ def hidden_task(collection: Collection, share: float, seed: int, min_uses: int =
     )
 
 
+def method_rng(name: str, seed: int) -> np.random.Generator:
+    """Return a method's own random numbers: it scores the same whichever others are compared."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode())])
+
+
 def evaluate(
     method: Method,
     task: Task,
@@ -154,7 +160,7 @@ def evaluate(
     table = np.empty(task.shape, dtype=np.float32, order="F") if table is None else table
     if table.shape != task.shape:
         raise SettingsError(f"the table of scores has shape {table.shape}; make it {task.shape}")
-    with Meter() as fitting:
+    with Meter() as fitting, stage(engine, f"fitting {method.name}"):
         fitted = method.fit(task.given, engine=engine, rng=rng)
     logger.info("%s: fitted in %.2f s", method.name, fitting.seconds)
     small = max(1, min(LARGEST_BLOCK, CELLS_AT_ONCE // task.given.n_tags))

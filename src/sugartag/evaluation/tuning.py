@@ -20,7 +20,7 @@ from sugartag.collection.model import Collection
 from sugartag.collection.subset import without_truth
 from sugartag.engine.base import Engine, Progress
 from sugartag.errors import SettingsError, SugartagError
-from sugartag.evaluation.protocol import Task, evaluate, hidden_task
+from sugartag.evaluation.protocol import Task, evaluate, hidden_task, method_rng
 from sugartag.evaluation.results import Measures, Table
 from sugartag.methods.registry import make_method
 from sugartag.methods.search_spaces import Point, SearchSpace, search_space
@@ -81,7 +81,7 @@ def tune(
         point = _next_point(space, trials, tried, seed)
         tried.add(space.number_of(point))
         # The same numbers in every trial, and those of an evaluation: settings alone differ.
-        rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        rng = method_rng(name, seed)
         trials.append(_measured(name, space.settings_at(point), task, engine, rng, table, progress))
         yield trials[-1]
 

@@ -7,7 +7,7 @@ import numpy as np
 from sugartag._typing import SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine
-from sugartag.graph.tag_affinity import cooccurrence, tag_affinity
+from sugartag.graph.tag_affinity import Diagonal, cooccurrence, tag_affinity
 from sugartag.graph.wordnet import LinSimilarity, load_taxonomy
 
 
@@ -16,7 +16,8 @@ def collection_affinity(
     *,
     cooccurrence_weight: float,
     taxonomy_weight: float,
-    links_per_tag: int,
+    links_per_tag: int | None,
+    diagonal: Diagonal = "one",
     engine: Engine,
     weighed: Callable[[SparseRows], SparseRows] | None = None,
 ) -> SparseRows:
@@ -32,6 +33,7 @@ def collection_affinity(
         cooccurrence_weight=cooccurrence_weight,
         taxonomy_weight=taxonomy_weight,
         links_per_tag=links_per_tag,
+        diagonal=diagonal,
     )
 
 

@@ -5,7 +5,7 @@ then make the affinity of them once. Nothing here is dense in tags by tags.
 """
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +22,7 @@ STRETCHES_PER_LINK = 32
 ROUNDING = 1e-9
 """How far the sum of the two weights may exceed 1."""
 
+Diagonal: TypeAlias = Literal["one", "printed"]
 _Links: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 """From which tag, to which tag, how strong."""
 
@@ -51,15 +52,17 @@ def tag_affinity(
     cooccurrence_weight: float = 0.9,
     taxonomy_weight: float = 0.1,
     links_per_tag: int | None = 10,
+    diagonal: Diagonal = "one",
 ) -> SparseRows:
-    """Return the affinity of tags: symmetric, non-negative, with a unit diagonal.
+    """Return the affinity of tags: symmetric, non-negative, by default with a unit diagonal.
 
     ``counts`` is the sum of :func:`cooccurrence` over the collection. An entry is the first weight
     times the Jaccard index of the images of both tags, plus the second times their Lin similarity.
     Without ``lin`` the second part is 0 and the first keeps its weight. Each tag keeps its
     ``links_per_tag`` strongest links (None: all that are not 0), ties going to the tag that comes
     first, and what either end keeps stands: a row may hold more. A tag never used has 1 on the
-    diagonal too. Row indices are sorted.
+    diagonal too. Row indices are sorted. A ``printed`` diagonal is what the formula gives for a
+    tag with itself: the first weight if the tag is used, plus the second if it has a sense.
     """
     _check_settings(cooccurrence_weight, taxonomy_weight, links_per_tag)
     counts = counts.astype(np.float64, copy=True)
@@ -72,7 +75,11 @@ def tag_affinity(
     else:
         blocks = _mixed_blocks(strength, lin, taxonomy_weight, links_per_tag)
         kept = [_strongest(links, links_per_tag) for links in blocks]
-    return _symmetric(kept, n_tags=counts.shape[0])
+    own: FloatArray = np.ones(counts.shape[0])
+    if diagonal == "printed":
+        own = cooccurrence_weight * (counts.diagonal() > 0)
+        own += 0.0 if lin is None else taxonomy_weight * lin.has_sense
+    return _symmetric(kept, own)
 
 
 def _check_settings(
@@ -175,11 +182,12 @@ def _strongest(links: _Links, links_per_tag: int | None) -> _Links:
     return row[linked], column[linked], value[linked]
 
 
-def _symmetric(kept: list[_Links], *, n_tags: int) -> SparseRows:
-    """Return the links that either end kept, with a unit diagonal."""
+def _symmetric(kept: list[_Links], diagonal: FloatArray) -> SparseRows:
+    """Return the links that either end kept, and the diagonal."""
+    n_tags = len(diagonal)
     own = np.arange(n_tags)
     row, column, value = (
-        np.concatenate(parts) for parts in zip((own, own, np.ones(n_tags)), *kept, strict=True)
+        np.concatenate(parts) for parts in zip((own, own, diagonal), *kept, strict=True)
     )
     links = sparse.csr_array((value, (row, column)), shape=(n_tags, n_tags))
     both = sparse.csr_array(links.maximum(links.T.tocsr()))

@@ -15,7 +15,7 @@ from importlib.resources.abc import Traversable
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.errors import CollectionError, StorageError
 
 LARGEST_TABLE = 32_000_000
@@ -257,6 +257,12 @@ class LinSimilarity:
     def n_tags(self) -> int:
         """The number of tags, in WordNet or not."""
         return len(self.information)
+
+    @property
+    def has_sense(self) -> BoolArray:
+        """Whether each tag is a noun of WordNet."""
+        found: BoolArray = np.isfinite(self.information)
+        return found
 
     def rows(self, block: slice) -> FloatArray:
         """Return the similarities of a block of tags with all tags, between 0 and 1."""

@@ -11,6 +11,9 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 import numpy.typing as npt
+from numba.core import event
+
+from sugartag.linalg.compiling import report_compiling
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -46,3 +49,23 @@ def fit_together(is_so: bool) -> None:
     """Refuse arrays whose sizes contradict each other, as those of a forged model might."""
     if not is_so:
         raise ValueError("the parts of a model do not fit together")
+
+
+class _Reporter(event.Listener):
+    """Passes on when numba compiles; what it compiles for that, it compiles meanwhile."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def on_start(self, event: event.Event) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            report_compiling(True)
+
+    def on_end(self, event: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            report_compiling(False)
+
+
+event.register("numba:compile", _Reporter())  # type: ignore[no-untyped-call]

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sugartag._typing import FloatArray, IntArray
+from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.errors import SettingsError
 
 QUERIES_AT_ONCE = 1024
@@ -33,6 +33,17 @@ class Neighbours:
     """Queries x k; the number of rows searched where there are fewer than k neighbours."""
     distance: FloatArray
     """Queries x k, float64; infinite where there is no neighbour."""
+
+    def among(self, searched: IntArray, n_rows: int, answered: BoolArray) -> "Neighbours":
+        """Return the same neighbours by their numbers among ``n_rows`` rows.
+
+        ``searched`` are the rows that were searched; only the queries ``answered`` have any.
+        """
+        index: IntArray = np.append(searched, n_rows)[self.index]
+        return Neighbours(
+            np.where(answered[:, None], index, n_rows),
+            np.where(answered[:, None], self.distance, np.inf),
+        )
 
 
 @dataclass(frozen=True, eq=False)

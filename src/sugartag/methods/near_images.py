@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
+from sugartag.collection.subset import some_images
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.distances import unit_rows
 from sugartag.linalg.knn_graph import KnnGraph, gaussian_links, knn_graph
@@ -33,14 +35,14 @@ class NearImages:
     def links(self, rows: Rows, *, strangers_only: bool) -> SparseRows:
         """Return rows x fitted images; none to itself nor, if so asked, to the same owner's."""
         collection = self.collection
-        owner = _separate_owners(collection)
+        owner, present = _separate_owners(collection), np.flatnonzero(collection.described)
         found = nearest_rows(
             self._prepared(rows.features_like(self.collection.n_features)),
             self._searched(),
             self.neighbours,
             query_labels=_own_labels(rows, owner) if strangers_only else rows.position,
-            row_labels=owner if strangers_only else np.arange(collection.n_images),
-        )
+            row_labels=owner[present] if strangers_only else present,
+        ).among(present, collection.n_images, rows.described)
         return gaussian_links(found, n_rows=collection.n_images, bandwidth=self.bandwidth)
 
     def is_settled(self, rows: Rows, *, strangers_only: bool) -> IntArray:
@@ -55,7 +57,8 @@ class NearImages:
 
     def _searched(self) -> Iterator[FloatArray]:
         for block in self.collection.blocks():
-            yield read_features(block, self.collection, self.unit_features)
+            features = read_features(block, self.collection, self.unit_features)
+            yield features[self.collection.described[block]]
 
     def _prepared(self, features: FloatArray) -> FloatArray:
         return unit_rows(features) if self.unit_features else features
@@ -64,7 +67,15 @@ class NearImages:
 def image_graph(
     collection: Collection, neighbours: int, *, unit_features: bool, engine: Engine
 ) -> KnnGraph:
-    """Return the graph of the images that look alike."""
+    """Return the graph of the images that look alike; one without features has no links."""
+    present = np.flatnonzero(collection.described)
+    if len(present) < collection.n_images:
+        some = some_images(collection, present)
+        found = image_graph(some, neighbours, unit_features=unit_features, engine=engine)
+        links = sparse.coo_array(found.affinity)
+        places = (present[links.coords[0]], present[links.coords[1]])
+        shape = (collection.n_images, collection.n_images)
+        return KnnGraph(sparse.csr_array((links.data, places), shape=shape), found.bandwidth)
     read = partial(read_features, collection=collection, unit_features=unit_features)
     return knn_graph(read, collection.blocks(), neighbours, engine=engine)
 

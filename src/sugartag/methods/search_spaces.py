@@ -36,7 +36,7 @@ _TRICLUSTERS: Mapping[Choice, tuple[Any, ...]] = {
     "ridge": (0.03, 0.1, 0.3, 1.0),
     "smoothness": (1.0, 3.0, 10.0, 30.0),
     "neighbours": (3, 5, 10, 20),
-    ("tag_rank", "image_rank"): ((20, 20), (40, 40), (60, 60)),
+    ("tag_rank", "image_rank"): ((20, 20), (40, 40), (80, 80)),
     "user_rank": (1, 2, 3),
     "prior_weight": (0.01, 0.1, 1.0),
     "block_share": (0.0, 0.1, 0.5),
@@ -56,7 +56,7 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
             ("votes", 10.0),
             ("even", 0.01),
         ),
-        "max_iterations": (1, 3, 8),
+        ("max_iterations", "new_image_updates"): ((1, 1), (3, 3), (8, 8)),
         "unit_features": _YES_OR_NO,
     },
     "lr": {
@@ -65,7 +65,7 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
         "image_smoothness": (0.1, 0.3, 1.0, 3.0),
         "tag_smoothness": (0.0, 0.01, 0.03, 0.1),
         "neighbours": (8, 15, 30),
-        "max_rank": (50, 100, 150),
+        "max_rank": (100, 200, 300),
         "unit_features": _YES_OR_NO,
     },
     "nmc": {
@@ -89,7 +89,7 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
     "mrtf": {
         "smoothness": (0.001, 0.01, 0.1),
         "ridge": (0.0001, 0.001, 0.01),
-        "epochs": (3, 10, 25),
+        "epochs": (1, 3, 10),
         "learning_rate": (0.0003, 0.001, 0.003),
         "own_share": (0.1, 0.25, 0.5, 0.8),
         "start_scale": (2.0, 4.0, 8.0),
@@ -99,15 +99,21 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
     "ttc1": _TRICLUSTERS,
     "ttc2": _TRICLUSTERS,
     "sugar-tc": {
-        # Eq. 12 expects the tensor of the paper's solver, the model's own value the minimiser.
-        ("solver", "scoring"): (("multiplicative", "assignment"), ("exact", "reconstruction")),
-        "units_per_cluster": (None, 1, 2, 4),
-        "prior_weight": (0.005, 0.05, 0.5),
-        "ridge": (0.001, 0.01, 0.1),
-        "image_smoothness": (0.01, 0.1, 1.0, 10.0),
-        "user_smoothness": (0.005, 0.05, 0.5, 5.0),
-        "neighbours": (5, 10, 20, 40),
-        "image_share": (0.5, 0.8, 0.95),
+        "bandwidth": (0.5, 0.8, 1.2, 2.0),
+        "links_per_image": (None, 20, 50),
+        "image_share": (0.0, 0.1, 0.2, 0.4, 0.8),
+        ("prior_weight", "ridge"): ((8e-8, 2e-8), (8e-7, 2e-7), (8e-6, 2e-6), (8e-4, 2e-4)),
+        ("image_smoothness", "user_smoothness"): (
+            (0.0, 0.0),
+            (1e-4, 1e-4),
+            (1e-3, 1e-3),
+            (1e-3, 1e-2),
+            (0.1, 0.1),
+        ),
+        "links_per_tag": (0, 3, 10),
+        "units_per_cluster": (None, 3, 6),
+        # Eq. 12 needs strong smoothness: without it the sums of the tensor cancel.
+        ("scoring", "neighbours"): (("reconstruction", 10), ("assignment", 10), ("assignment", 30)),
     },
     "sugar-plus": {},
     "tag-vote": _VOTES,
@@ -207,12 +213,19 @@ class SearchSpace:
 
 
 def search_space(name: str) -> SearchSpace:
-    """Return what is worth trying for the method of this name."""
-    if name not in SEARCH_SPACES:
+    """Return what is worth trying for the method of this name.
+
+    A method of another package says it in ``search_space``; else only its defaults are tried.
+    """
+    if name not in METHODS:
         raise SettingsError(
-            f"there is nothing to tune {name!r} over; choose of: {', '.join(SEARCH_SPACES)}"
+            f"there is nothing to tune {name!r} over; choose from: {', '.join(METHODS)}"
         )
-    choices = SEARCH_SPACES[name].items()
+    method_type = METHODS[name]
+    space: Mapping[Choice, tuple[Any, ...]] = SEARCH_SPACES.get(
+        name, getattr(method_type, "search_space", {})
+    )
+    choices = space.items()
     return SearchSpace(
         method=name,
         names=tuple((key,) if isinstance(key, str) else key for key, _ in choices),
@@ -221,6 +234,6 @@ def search_space(name: str) -> SearchSpace:
             for key, values in choices
         ),
         defaults={
-            field.name: field.default for field in dataclasses.fields(METHODS[name]) if field.init
+            field.name: field.default for field in dataclasses.fields(method_type) if field.init
         },
     )

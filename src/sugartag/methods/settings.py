@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import logging
 import types
 import typing
 from collections.abc import Mapping
@@ -9,9 +10,26 @@ from typing import Any
 
 from sugartag.errors import SettingsError
 
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """Settings that belong together under a name."""
+
+    settings: Mapping[str, Any]
+    notes: str
+    """What the preset is and where it departs from what it stands for, in one line."""
+    level: int = logging.INFO
+    """At which the notes are logged."""
+
 
 def with_settings(method_type: type[Any], values: Mapping[str, Any]) -> Any:
-    """Make a method from values by field name; texts are converted to the field's type."""
+    """Make a method from values by field name; texts are converted to the field's type.
+
+    A method with ``presets`` takes one by its name as ``preset``; other values replace those of it.
+    """
+    values = _with_preset(method_type, values)
     hints = typing.get_type_hints(method_type)
     names = [field.name for field in dataclasses.fields(method_type) if field.init]
     given = {}
@@ -20,6 +38,21 @@ def with_settings(method_type: type[Any], values: Mapping[str, Any]) -> Any:
             raise SettingsError(_unknown(key, names, method_type.name))
         given[key] = _converted(value, hints[key], f"{method_type.name} setting {key}")
     return method_type(**given)
+
+
+def _with_preset(method_type: type[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values with those of the preset they name."""
+    presets: Mapping[str, Preset] = getattr(method_type, "presets", {})
+    if "preset" not in values or not presets:
+        return values
+    name, method = values["preset"], method_type.name
+    require(
+        name in presets,
+        f"{method} setting preset is {name!r}; choose one of: {', '.join(presets)}",
+    )
+    logger.log(presets[name].level, "%s preset %s: %s", method, name, presets[name].notes)
+    others = {key: value for key, value in values.items() if key != "preset"}
+    return {**presets[name].settings, **others}
 
 
 def described_settings(method_type: type[Any]) -> list[dict[str, Any]]:

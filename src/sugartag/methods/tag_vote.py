@@ -12,7 +12,8 @@ import numpy as np
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
-from sugartag.methods.settings import require, require_counts, require_shares
+from sugartag.methods.own_tags import add_own_tags
+from sugartag.methods.settings import require_counts, require_not_negative, require_shares
 from sugartag.methods.tag_prior import images_with_each_tag
 from sugartag.methods.voters import FittedVoters, chosen_search, chosen_whitening
 from sugartag.methods.voters import all_tags as all_tags
@@ -108,8 +109,8 @@ class FittedTagVoteOwn(FittedTagVote):
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return the share of the vote beyond chance, plus the weight of the image's own tags."""
         share = super().scores(rows, strangers_only=strangers_only) / np.float32(self.neighbours)
-        own = rows.tags.toarray().astype(np.float32, copy=False)
-        return share + np.float32(self.own_weight) * own
+        add_own_tags(share, rows, self.own_weight)
+        return share
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,7 @@ class TagVoteOwn(TagVote):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            self.own_weight >= 0,
-            f"{self.name} setting own_weight is {self.own_weight}; it must not be negative",
-        )
+        require_not_negative(self, "own_weight")
 
     def fit(
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator

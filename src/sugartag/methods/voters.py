@@ -3,7 +3,7 @@
 The neighbours of an image are walked from the nearest on. An image whose owner has voted already
 is passed over, and so is one without tags, which has nothing to say; the walk ends at the wanted
 number of voters or at the last neighbour retrieved. Nobody's images are each an owner of their
-own. An image never votes for itself.
+own. An image never votes for itself; one without features has no vote, and nobody votes on it.
 """
 
 from collections.abc import Iterator
@@ -89,17 +89,19 @@ class FittedVoters:
     def _nearest(self, rows: Rows, *, strangers_only: bool) -> Neighbours:
         """Return the images nearest to each, itself and those it must not ask left out."""
         collection = self.collection
-        owners = _voters(collection)
+        owners, present = _voters(collection), np.flatnonzero(collection.described)
         queries, count = (
             self._prepared(rows.features_like(self.collection.n_features)),
-            min(self.retrieved, collection.n_images),
+            min(self.retrieved, len(present)),
         )
         asking = _own_voters(rows, owners) if strangers_only else rows.position
-        asked = owners if strangers_only else np.arange(collection.n_images)
+        asked = owners[present] if strangers_only else present
         if self.search == "usearch":
-            return self._index().nearest(queries, count, query_labels=asking, row_labels=asked)
-        blocks = self._features_by_block()
-        return nearest_rows(queries, blocks, count, query_labels=asking, row_labels=asked)
+            found = self._index().nearest(queries, count, query_labels=asking, row_labels=asked)
+        else:
+            blocks = self._features_by_block()
+            found = nearest_rows(queries, blocks, count, query_labels=asking, row_labels=asked)
+        return found.among(present, collection.n_images, rows.described)
 
     def _index(self) -> RowIndex:
         """Return the index, built once; of several threads the first one builds it."""
@@ -115,7 +117,8 @@ class FittedVoters:
     def _features_by_block(self) -> Iterator[FloatArray]:
         for block in self.collection.blocks(ROWS_AT_ONCE):
             rows = self.collection.rows(block)
-            yield self._prepared(rows.features_like(self.collection.n_features))
+            features = rows.features_like(self.collection.n_features)
+            yield self._prepared(features[rows.described])
 
     def _prepared(self, features: FloatArray) -> FloatArray:
         """Return the features as they are compared, float32."""

@@ -13,7 +13,8 @@ from typing import Any, Literal, Protocol, TextIO
 
 from sugartag._extras import optional
 from sugartag.collection.decisions import Decision
-from sugartag.collection.readers.batch import Batch, Columns, shown
+from sugartag.collection.frames import columns_of
+from sugartag.collection.readers.batch import Batch, Columns, check_header, shown
 from sugartag.collection.readers.table import read_table
 from sugartag.collection.vocabulary import clean_all
 from sugartag.errors import CollectionError, SettingsError
@@ -74,8 +75,10 @@ DIGITS = 6
 DECIDED_COLUMNS = Columns(
     required=("image_id", "tag", "action", "decision"), omittable=("decision",)
 )
-SAID = {"accept": True, "reject": False}
-"""What a decision says of the change."""
+DECISION = "decision"
+"""The last column of a change set: empty, for somebody to fill in."""
+SAID = {"accept": True, "yes": True, "y": True, "reject": False, "no": False, "n": False}
+"""What a decision says of the change, in upper or lower case."""
 MEANT = {"add": True, "keep": True, "doubt": False}
 """What each change says of its tag: that it belongs, or not."""
 
@@ -101,9 +104,24 @@ def check_explained(path: Path, changes: Path) -> None:
 
 
 def read_decisions(path: Path) -> list[Decision]:
-    """Read a change set with one more column, ``decision``: accept, reject or nothing."""
+    """Read a change set whose column ``decision`` says accept, reject or nothing."""
+    return _decisions(read_table(path, DECIDED_COLUMNS), str(path))
+
+
+def decisions_of(given: Any) -> list[Decision]:
+    """Return the decisions of a change set that is a frame, or the path of a file."""
+    if isinstance(given, str | Path):
+        return read_decisions(Path(given))
+    columns = columns_of(given)
+    numbers = range(len(next(iter(columns.values()), [])))
+    check_header(Path("frame"), list(columns), DECIDED_COLUMNS)
+    batch = Batch(Path("frame"), "row", numbers, columns, len(numbers), len(numbers))
+    return _decisions([batch], "the frame")
+
+
+def _decisions(batches: Iterable[Batch], where: str) -> list[Decision]:
     found: dict[tuple[str, str], Decision] = {}
-    for batch in read_table(path, DECIDED_COLUMNS):
+    for batch in batches:
         for index, one in _decisions_in(batch):
             earlier = found.setdefault((one.image_id, one.tag), one)
             if earlier.right != one.right:
@@ -114,7 +132,7 @@ def read_decisions(path: Path) -> list[Decision]:
                 )
     if not found:
         raise CollectionError(
-            f"{path} decides nothing: its column 'decision' is empty; write accept or reject there"
+            f"{where} decides nothing: its column 'decision' is empty; write accept or reject there"
         )
     return list(found.values())
 
@@ -124,7 +142,8 @@ def _decisions_in(batch: Batch) -> Iterator[tuple[int, Decision]]:
     for index, (image_id, tag, action, decision) in enumerate(zip(*columns, strict=True)):
         if not decision:
             continue
-        for name, value, known in (("decision", decision, SAID), ("action", action, MEANT)):
+        said = decision.lower()
+        for name, value, known in (("decision", said, SAID), ("action", action, MEANT)):
             if value not in known:
                 raise batch.error(
                     index, f"{name} is {shown(value)}; it must be one of: {', '.join(known)}"
@@ -133,7 +152,7 @@ def _decisions_in(batch: Batch) -> Iterator[tuple[int, Decision]]:
             if not value:
                 raise batch.error(index, f"{name} is empty; say what was decided about")
         where = f"{batch.path}, {batch.word} {batch.numbers[index]}"
-        yield index, Decision(image_id, tag, SAID[decision] == MEANT[action], where)
+        yield index, Decision(image_id, tag, SAID[said] == MEANT[action], where)
 
 
 def write_changes(
@@ -184,7 +203,7 @@ def _sink(path: Path, *, guard_formulas: bool) -> Iterator[_Sink]:
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if path.suffix.lower() == ".csv":
-            writer = csv.DictWriter(_LineFeeds(file), COLUMNS, lineterminator="\r\n")
+            writer = csv.DictWriter(_LineFeeds(file), (*COLUMNS, DECISION), lineterminator="\r\n")
             writer.writeheader()
             row = _guarded_row if guard_formulas else _row
             yield lambda changes: writer.writerows(map(row, changes))
@@ -198,7 +217,7 @@ def _sink(path: Path, *, guard_formulas: bool) -> Iterator[_Sink]:
 def _parquet_sink(path: Path) -> Iterator[_Sink]:
     arrow: Any = optional("pyarrow", extra="parquet", needed_for="writing Parquet")
     parquet: Any = optional("pyarrow.parquet", extra="parquet", needed_for="writing Parquet")
-    texts = [(name, arrow.string()) for name in COLUMNS]
+    texts = [(name, arrow.string()) for name in (*COLUMNS, DECISION)]
     schema = arrow.schema([(n, arrow.float64() if n == "score" else kind) for n, kind in texts])
     with parquet.ParquetWriter(path, schema) as writer:
         yield lambda changes: writer.write_table(
@@ -215,8 +234,8 @@ def _explained_sink(path: Path) -> Iterator[_Sink]:
 
 
 def _row(change: Change) -> dict[str, Any]:
-    """Return the columns of a change, whatever else is known of it."""
-    return {name: getattr(change, name) for name in COLUMNS}
+    """Return the columns of a change, whatever else is known of it, and room for a decision."""
+    return {**{name: getattr(change, name) for name in COLUMNS}, DECISION: ""}
 
 
 def _guarded_row(change: Change) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import tag_counts, without_truth
 from sugartag.collection.texts import Texts
-from sugartag.engine.base import Block, Engine
+from sugartag.engine.base import Block, Engine, stage
+from sugartag.engine.local import on_all_cores
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation.calibrate import TOP, calibrate
 from sugartag.methods.base import Calibrated, Fitted, Method, Updatable
@@ -39,12 +40,17 @@ MAX_IMAGES = 10_000
 """Images that thresholds are learned from, about, at most."""
 
 
-def fit_model(method: Method, collection: Collection, *, engine: Engine, seed: int) -> Model:
+def fit_model(
+    method: Method, collection: Collection, *, engine: Engine | None = None, seed: int = 0
+) -> Model:
     """Fit the method, learn what its scores mean, and keep the names it was fitted with."""
+    engine = engine or on_all_cores()
     collection.require_tags("a fit")
     known = without_truth(collection)
-    fitted = method.fit(known, engine=engine, rng=np.random.default_rng(seed))
-    calibration, thresholds = _calibrated(method, fitted, known, engine=engine, seed=seed)
+    with stage(engine, f"fitting {method.name}"):
+        fitted = method.fit(known, engine=engine, rng=np.random.default_rng(seed))
+    with stage(engine, f"calibrating {method.name}"):
+        calibration, thresholds = _calibrated(method, fitted, known, engine=engine, seed=seed)
     if summary := evidence_summary(fitted):
         logger.info("%s: %s", method.name, summary)
     return Model(
@@ -75,13 +81,18 @@ def _calibrated(
 
 
 def update_model(
-    model: Model, collection: Collection, decisions: Sequence[Decision] = (), *, engine: Engine
+    model: Model,
+    collection: Collection,
+    decisions: Sequence[Decision] = (),
+    *,
+    engine: Engine | None = None,
 ) -> Model:
     """Add the images of a collection, and people's decisions about them, to a model.
 
     Nothing is fitted anew: settings and whatever else was chosen stay. The collection may hold
     images that the model has, as decisions need; those that did not change do nothing.
     """
+    engine = engine or on_all_cores()
     fitted, method = model.fitted, model.method
     if not isinstance(fitted, Updatable):
         raise SettingsError(
@@ -91,7 +102,8 @@ def update_model(
     _require_features_like(fitted, known)
     catalogue = extended_catalogue(model.catalogue, known)
     decided = decided_in(decisions, catalogue, known)
-    more = fitted.updated(method, seen_from(catalogue, known), decided, engine=engine)
+    with stage(engine, f"updating {method.name}"):
+        more = fitted.updated(method, seen_from(catalogue, known), decided, engine=engine)
     listed = sorted((one.image_id, one.tag, one.right) for one in decisions)
     decided_by = json.dumps([model.run_id, collection_digest(known), listed])
     digest = hashlib.sha256(decided_by.encode())

@@ -7,9 +7,12 @@ loading, types come from the code and never from the file.
 
 import dataclasses
 import math
+import shlex
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +25,17 @@ from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Collection
 from sugartag.collection.store import CollectionWriter, open_collection, write_into
 from sugartag.collection.texts import Texts
+from sugartag.engine.base import Engine, Progress
 from sugartag.errors import StorageError
-from sugartag.methods.base import Fitted, Method
-from sugartag.methods.registry import METHODS, make_method
+from sugartag.methods.base import Calibrated, Fitted, Method
+from sugartag.methods.registry import METHODS, OURS, make_method, package_of
 from sugartag.storage.arrays import inside, load_array, read_manifest, save_array, write_manifest
 from sugartag.storage.aside import folder_aside
 
 FORMAT = "sugartag-model/2"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A fitted method, with all that is needed to use it on any collection."""
 
@@ -42,6 +46,116 @@ class Model:
     catalogue: Catalogue
     run_id: str
     seed: int
+
+    @property
+    def tag_names(self) -> tuple[str, ...]:
+        """The tags it can suggest: the columns of :meth:`scores`."""
+        return self.catalogue.tag_names
+
+    def suggest(
+        self,
+        photos: Any,
+        *,
+        features: Any = None,
+        top: int = 10,
+        add_from: float | None = None,
+        doubt_below: float | None = None,
+        actions: Sequence[str] | None = None,
+        kind: str | None = None,
+        progress: bool | Progress | None = None,
+        engine: Engine | None = None,
+        **columns: Any,
+    ) -> Any:
+        """Return what is proposed for each image, as a frame.
+
+        A row is one tag of one image: ``image_id``, ``tag``, ``action`` (add, keep or doubt),
+        ``probability`` that the tag belongs, and ``reason``. The images may be new ones, of
+        owners that are new, and have no tags.
+
+        Parameters
+        ----------
+        photos
+            A collection, the path of one, or a frame.
+        features
+            Those of the images of a frame, as for ``Collection.from_frame``.
+        top
+            Tags that are added to an image, at most.
+        add_from, doubt_below
+            Probabilities; by default what the model learned for each tag.
+        actions
+            Which rows to return, such as ``["add", "doubt"]``; by default all.
+        kind
+            The library of the frame: ``pandas``, ``polars``, ``arrow`` or ``dict``; by default
+            that of the frame given, or the first that is installed.
+        progress, engine
+            As for :func:`sugartag.fit`.
+        **columns
+            What the columns of a frame are called, as for ``Collection.from_frame``.
+
+        """
+        from sugartag.pipeline.frames import suggested
+
+        return suggested(
+            self,
+            photos,
+            features=features,
+            top=top,
+            add_from=add_from,
+            doubt_below=doubt_below,
+            actions=actions,
+            kind=kind,
+            progress=progress,
+            engine=engine,
+            **columns,
+        )
+
+    def scores(self, photos: Any, **options: Any) -> Any:
+        """Return images x :attr:`tag_names`, float32: the higher, the likelier the tag belongs.
+
+        ``photos`` and its options are those of :meth:`suggest`; with ``kind`` a frame is returned
+        whose first column is ``image_id``.
+        """
+        from sugartag.pipeline.frames import scored
+
+        return scored(self, photos, **options)
+
+    def probabilities(self, photos: Any, **options: Any) -> Any:
+        """Return images x :attr:`tag_names`, float32: the probability that each tag belongs."""
+        from sugartag.pipeline.frames import scored
+
+        return scored(self, photos, as_probabilities=True, **options)
+
+    def update(self, photos: Any, decisions: Any = None, **options: Any) -> "Model":
+        """Return the model with more images, and with people's decisions about them.
+
+        ``decisions`` is what :meth:`suggest` returned with a column ``decision`` (accept or
+        reject, empty where nothing was decided), or the path of such a file. The images that it
+        decides about must be among ``photos``. Nothing is fitted anew.
+        """
+        from sugartag.pipeline.frames import updated
+
+        return updated(self, photos, decisions, **options)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model to a folder, for :func:`sugartag.load`."""
+        save_model(self, path, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        return f"<Model {' '.join(lines_about(self))}>"
+
+    def _repr_html_(self) -> str:
+        return "<p>" + "<br>".join(escape(line) for line in lines_about(self)) + "</p>"
+
+
+def lines_about(model: Model) -> list[str]:
+    """Return in a few lines what a model is: method, size, and what the evidence is worth."""
+    fitted, names = model.fitted, model.catalogue
+    summary = fitted.evidence_summary() if isinstance(fitted, Calibrated) else ""
+    return [
+        f"{model.run_id}: {len(names.ids):,} images, {len(names.tag_names):,} tags, "
+        f"{len(names.owner_names):,} owners.",
+        *([f"{summary}."] if summary else []),
+    ]
 
 
 def check_target(folder: Path, *, overwrite: bool) -> None:
@@ -55,8 +169,9 @@ def check_target(folder: Path, *, overwrite: bool) -> None:
             raise StorageError(f"--overwrite replaces models only: {error}") from error
 
 
-def save_model(model: Model, folder: Path, *, overwrite: bool = False) -> None:
+def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write a model; nothing stands under the name until it is whole."""
+    folder = Path(folder)
     check_target(folder, overwrite=overwrite)
     with folder_aside(folder, overwrite=overwrite) as partial:
         writer = _Writer(partial, {})
@@ -69,6 +184,7 @@ def save_model(model: Model, folder: Path, *, overwrite: bool = False) -> None:
             {
                 "format": FORMAT,
                 "method": model.method.name,
+                "package": _package_of(model.method.name),
                 "settings": dataclasses.asdict(typing.cast("Any", model.method)),
                 "run_id": model.run_id,
                 "seed": model.seed,
@@ -78,9 +194,11 @@ def save_model(model: Model, folder: Path, *, overwrite: bool = False) -> None:
         )
 
 
-def load_model(folder: Path) -> Model:
+def load_model(folder: str | Path) -> Model:
     """Open a model folder, after checking every file against its manifest."""
+    folder = Path(folder)
     manifest = read_manifest(folder, format_name=FORMAT)
+    _require_method(folder, manifest)
     try:
         method = make_method(manifest["method"], manifest["settings"])
         reader = _Reader(folder, manifest["files"])
@@ -97,6 +215,24 @@ def load_model(folder: Path) -> Model:
         )
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise StorageError(f"{folder / 'manifest.json'} is damaged ({error}); fit again") from error
+
+
+def _package_of(method: str) -> str | None:
+    """Return the package that brings a method; None of one that no package offers."""
+    return package_of(method) if method in METHODS else None
+
+
+def _require_method(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise naming the package of a model's method, unless it is installed."""
+    name, package = manifest.get("method"), manifest.get("package")
+    if not isinstance(name, str) or name in METHODS or package == OURS:
+        return
+    if not isinstance(package, str):
+        raise StorageError(f"{folder} is a model of {name!r}, which no installed package offers")
+    raise StorageError(
+        f"{folder} is a model of {name!r}, a method of the package {package}, which is not "
+        f"installed; install it: pip install {shlex.quote(package)}"
+    )
 
 
 @dataclass(frozen=True)

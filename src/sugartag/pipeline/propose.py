@@ -12,6 +12,7 @@ from sugartag.collection.align import seen_from
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
+from sugartag.engine.local import on_all_cores
 from sugartag.methods.base import Calibrated, Updatable
 from sugartag.methods.settings import require
 from sugartag.pipeline.changes import Change
@@ -55,8 +56,8 @@ def propose(
     model: Model,
     collection: Collection,
     *,
-    engine: Engine,
-    thresholds: Thresholds,
+    engine: Engine | None = None,
+    thresholds: Thresholds | None = None,
     explain: bool = False,
 ) -> Iterator[list[Change]]:
     """Yield the changes of one block of images after the other, in row order.
@@ -69,6 +70,7 @@ def propose(
     aligned = seen_from(model.catalogue, collection)
     blocks = aligned.blocks(ROWS_PER_BLOCK)
     ids = collection.ids
+    engine, thresholds = engine or on_all_cores(), thresholds or Thresholds()
     yield from engine.map(judge_images, blocks, model, aligned, ids, thresholds, explain)
 
 
@@ -131,6 +133,15 @@ def _decided(model: Model, rows: Rows) -> IntArray:
     return np.zeros(rows.tags.shape, dtype=np.int8)
 
 
+def all_probabilities(model: Model, rows: Rows) -> FloatArray:
+    """Return images x tags: the probability that each tag of the model belongs, float32."""
+    scores = model.fitted.scores(rows)
+    row, tag = (place.ravel() for place in np.indices(scores.shape))
+    given, decided = rows.tags.toarray().ravel() > 0, _decided(model, rows).ravel()
+    asked = _Asked(row, tag, given, decided.astype(np.int64))
+    return _posterior(model, rows, scores, asked).astype(np.float32).reshape(scores.shape)
+
+
 def _posterior(model: Model, rows: Rows, scores: FloatArray, asked: _Asked) -> FloatArray:
     """Return the probability that each tag belongs to its image."""
     if isinstance(model.fitted, Calibrated):
@@ -141,7 +152,5 @@ def _posterior(model: Model, rows: Rows, scores: FloatArray, asked: _Asked) -> F
 
 def _something_else_is_known(rows: Rows) -> BoolArray:
     """Tell of which images more is known than one tag: of the others no tag can be doubted."""
-    if rows.features is not None:
-        return np.ones(len(rows), dtype=bool)
-    found: BoolArray = np.diff(rows.tags.indptr) > 1
+    found: BoolArray = rows.described | (np.diff(rows.tags.indptr) > 1)
     return found

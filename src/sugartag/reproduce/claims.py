@@ -69,12 +69,12 @@ def _comparison(found: Mapping[str, Any], published: Mapping[str, Any]) -> Itera
 
 
 def _as_printed(found: Mapping[str, Any]) -> str:
-    """Say what SUGAR-TC has with the paper's own settings, where tuning chose others."""
+    """Say what SUGAR-TC has with its defaults, where tuning chose other settings."""
     row = found["methods"]["sugar-tc"]
     default = row.get("default", {})
     if not row["tuned"].get("settings") or "f" not in default:
         return ""
-    return f" ({default['f']:.3f} with the paper's own settings)"
+    return f" ({default['f']:.3f} with its defaults)"
 
 
 def _listed(names: Sequence[str]) -> str:

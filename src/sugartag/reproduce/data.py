@@ -12,7 +12,7 @@ from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
 from sugartag.collection.store import open_collection
 from sugartag.collection.synthetic import World
-from sugartag.demo import import_shipped
+from sugartag.demo import import_drawings
 from sugartag.errors import SettingsError, StorageError
 from sugartag.evaluation.protocol import Task, hidden_task, truth_task
 from sugartag.reproduce.experiments import read_toml, shipped_experiments
@@ -75,7 +75,7 @@ def shipped_pictures(out: Path) -> Path:
     place = out / "data" / OPENCLIPART
     folder = place / "collection"
     if not _is_whole(folder):
-        import_shipped(place)
+        import_drawings(place)
     return folder
 
 

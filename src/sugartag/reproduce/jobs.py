@@ -110,6 +110,8 @@ def _shares(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
     fitted, _ = _fitted(asks, place)
     if not isinstance(fitted, FittedSugarTC):
         raise SettingsError(f"{asks['method']} has no share of the image part to change")
+    if fitted.reconstruction is not None:
+        raise SettingsError("the share can be changed after a fit with scoring=assignment only")
     points = []
     for share in asks["shares"]:
         assignment = dataclasses.replace(fitted.assignment, image_share=share)
@@ -159,7 +161,8 @@ def _stages(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
 
 
 def _converge(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
-    settings = make_method(asks["method"], {"max_iterations": asks["iterations"], "tolerance": 0.0})
+    asked = {"preset": "repaired", "max_iterations": asks["iterations"], "tolerance": 0.0}
+    settings = make_method(asks["method"], asked)
     if not isinstance(settings, SugarTC):
         raise SettingsError(f"{asks['method']} has no objective to follow; name sugar-tc")
     rng = random_numbers(asks["seed"], asks["method"])

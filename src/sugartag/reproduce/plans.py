@@ -4,12 +4,13 @@ A chain yields a job, is sent its result, and may choose its next job by it; cha
 processes or of what is there already. Experiments that need the same chain share it.
 """
 
+import dataclasses
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sugartag.errors import SettingsError
-from sugartag.methods.registry import METHODS, missing_package
+from sugartag.methods.registry import METHODS, make_method, missing_package
 from sugartag.methods.search_spaces import search_space
 from sugartag.reproduce.cache import Job
 from sugartag.reproduce.experiments import (
@@ -186,7 +187,11 @@ def point_settings(options: Sensitivity, sweep: Sweep, value: float) -> dict[str
     """Return the settings of one point, without those that are defaults: equal points are one."""
     wanted = {**options.settings, sweep.setting: value}
     default = METHODS[options.method]()
-    return {key: item for key, item in wanted.items() if item != getattr(default, key)}
+    method: Any = make_method(options.method, wanted)
+    fields = [field.name for field in dataclasses.fields(method) if field.init]
+    return {
+        key: getattr(method, key) for key in fields if getattr(method, key) != getattr(default, key)
+    }
 
 
 def sweep_key(options: Sensitivity, sweep: Sweep, value: float | None, seed: int) -> str:

@@ -91,10 +91,10 @@ def map_npy(path: Path) -> Array:
     return array
 
 
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+def write_manifest(folder: Path, manifest: dict[str, Any], *, name: str = MANIFEST) -> None:
     """Write the manifest: the last thing written to a folder."""
     text = json.dumps(manifest, indent=1, ensure_ascii=False)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    (folder / name).write_text(text + "\n", encoding="utf-8")
 
 
 def read_manifest(folder: Path, *, format_name: str) -> dict[str, Any]:

@@ -96,6 +96,22 @@ def import_folder(
     )
 
 
+def is_up_to_date(folder: Path, collection: Path) -> bool:
+    """Tell whether a collection was made from a folder, and no picture or sidecar has changed."""
+    root = folder.resolve()
+    try:
+        known = _earlier(collection, root)
+    except StorageError:
+        return False
+    now = Pictures(root, lambda *_: "", {}, collection).taken()
+    return len(known) == len(now) > 0 and all(
+        (before := known.get(picture.path)) is not None
+        and before.picture == picture
+        and bool(before.fingerprint)
+        for picture in now
+    )
+
+
 def _some(pictures: Pictures, folder: Path) -> Iterator[Batch]:
     empty = True
     for batch in pictures.batches():

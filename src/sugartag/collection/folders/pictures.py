@@ -37,7 +37,7 @@ class Pictures:
 
     def batches(self) -> Iterator[Batch]:
         """Yield the rows of all pictures that can be taken."""
-        pictures = self._taken()
+        pictures = self.taken()
         for start in range(0, len(pictures), ROWS_PER_BATCH):
             rows = [self._known(picture) for picture in pictures[start : start + ROWS_PER_BATCH]]
             self.known += rows
@@ -51,7 +51,7 @@ class Pictures:
                 total=len(pictures),
             )
 
-    def _taken(self) -> list[PictureFile]:
+    def taken(self) -> list[PictureFile]:
         """List the pictures whose path can be an id of its own."""
         check = PathCheck(self.root, on_disk=False)
         by_id: dict[str, str] = {}

@@ -147,9 +147,11 @@ def check_header(path: Path, found: Sequence[str], columns: Columns) -> None:
     if missing:
         there = ", ".join(map(shown, found[:MOST_COLUMNS_SHOWN]))
         more = ", ..." if len(found) > MOST_COLUMNS_SHOWN else ""
+        is_id = missing[0] == "image_id"
+        hint = ", or say what they are called: --columns id=NAME" if is_id else ""
         raise CollectionError(
             f"{path} has no column {missing[0]!r}; its columns are {there}{more}; "
-            f"name the columns {', '.join(columns.required)} in its header"
+            f"name the columns {', '.join(columns.required)} in its header{hint}"
         )
     for name in (*columns.required, *columns.optional):
         if found.count(name) > 1:

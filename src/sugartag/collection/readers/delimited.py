@@ -18,6 +18,28 @@ MAX_FIELD_CHARACTERS = 1 << 20
 """Usually it is a quote that is never closed which makes a field longer."""
 
 
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def delimiter_of(path: Path, usual: str) -> str:
+    """Return what separates the fields: the usual, or another that the header is split by.
+
+    Programs write a semicolon or a tab where the comma is part of numbers.
+    """
+    line = next(iter(TextLines(path)), "")
+    if usual in line:
+        return usual
+    return max(DELIMITERS, key=lambda one: (line.count(one), one == usual))
+
+
+def header_of(path: Path, delimiter: str) -> list[str]:
+    """Return the names of the columns."""
+    rows, _ = _next_rows(path, csv.reader(TextLines(path), delimiter=delimiter, strict=True), 1)
+    if not rows:
+        raise CollectionError(f"{path} is empty; its first line must name the columns")
+    return [name.strip() for name in rows[0]]
+
+
 def read_delimited(
     path: Path, columns: Columns, *, delimiter: str, rows_per_batch: int
 ) -> Iterator[Batch]:

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from sugartag._typing import BoolArray
-from sugartag.collection.readers.batch import Columns, shown
+from sugartag.collection.readers.batch import shown
+from sugartag.collection.readers.columns import PhotoTable
 from sugartag.collection.readers.features import FeatureRows, open_features
 from sugartag.collection.readers.groups import Memberships, no_memberships, read_groups
 from sugartag.collection.readers.ids import Duplicate, IdIndex
@@ -22,7 +23,8 @@ from sugartag.collection.readers.names import Names
 from sugartag.collection.readers.paths import PathCheck
 from sugartag.collection.readers.rows import ShardRows, Vocabulary
 from sugartag.collection.readers.settle import Settlement
-from sugartag.collection.readers.table import Table, check_table, read_table
+from sugartag.collection.readers.table import Table, check_table
+from sugartag.collection.readers.tag_texts import unsplit
 from sugartag.collection.readers.target import collection_folder
 from sugartag.collection.readers.truth import TruthReader
 from sugartag.collection.readers.variants import write_variants
@@ -33,9 +35,6 @@ from sugartag.engine.base import Progress
 from sugartag.errors import CollectionError, SettingsError
 
 ROWS_PER_SHARD = 65_536
-COLUMNS = Columns(
-    required=("image_id", "owner", "tags"), optional=("path", "title"), omittable=("owner",)
-)
 NO_RULES = TagRules()
 _SCRATCH = "scratch"
 
@@ -54,6 +53,15 @@ class Sources:
     """Columns image_id, concept."""
     images_root: Path | None = None
     """The folder that the paths start from; if given, every path is checked."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What the columns of the table are called, where not as we call them: theirs by ours."""
+    separator: str | None = None
+    """Between the tags of a text; None to find out."""
+
+    def __post_init__(self) -> None:
+        for name in ("table", "features", "groups", "truth", "images_root"):
+            if isinstance(value := getattr(self, name), str):
+                object.__setattr__(self, name, Path(value))
 
     @property
     def places(self) -> tuple[Path, ...]:
@@ -92,11 +100,13 @@ class ImportSummary:
     """Tags that were left out, and how often they were used."""
     variants: int = 0
     """Pairs of tags that look like one; they are listed in ``variants.csv``."""
+    notes: tuple[str, ...] = ()
+    """What columns and separators were taken for, and what looks odd."""
 
 
 def import_collection(
     sources: Sources,
-    out: Path,
+    out: str | Path,
     *,
     rules: TagRules = NO_RULES,
     overwrite: bool = False,
@@ -116,7 +126,7 @@ def import_collection(
             check_table(table)
     features = open_features(sources.features) if sources.features is not None else None
     paths = PathCheck(sources.images_root, on_disk=isinstance(sources.table, Path))
-    with collection_folder(out, sources.places, overwrite=overwrite) as folder:
+    with collection_folder(Path(out), sources.places, overwrite=overwrite) as folder:
         job = _Import(sources, folder, TagCleaner(rules), rows_per_shard, progress)
         job.read_rows(paths)
         summary = job.finish(features, paths.root, also)
@@ -137,6 +147,7 @@ class _Import:
     ) -> None:
         self.scratch = folder / _SCRATCH
         self._sources = sources
+        self._photos = PhotoTable(sources.table, sources.columns, sources.separator)
         self._writer = CollectionWriter(folder)
         self._cleaner = cleaner
         self._vocabulary = Vocabulary(Names(cleaner), Names())
@@ -152,7 +163,7 @@ class _Import:
     def read_rows(self, paths: PathCheck) -> None:
         """Write the shards, with owners and tags as they were numbered; check the ids."""
         rows = ShardRows(self._vocabulary, paths)
-        for batch in read_table(self._sources.table, COLUMNS):
+        for batch in self._photos.batches():
             self._word = batch.word
             if self._cleaner.rules.url_encoded:
                 batch = batch.with_tags(url_decoded)
@@ -209,6 +220,7 @@ class _Import:
             ownerless_images=ownerless,
             stop_tags=self._cleaner.left_out,
             variants=len(variants),
+            notes=(*self._photos.notes, *([warning] if (warning := unsplit(tag_names)) else [])),
         )
 
     def _write(self, rows: ShardRows) -> None:

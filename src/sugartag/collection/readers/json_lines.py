@@ -26,6 +26,11 @@ def read_json_lines(path: Path, columns: Columns, *, rows_per_batch: int) -> Ite
         yield Batch(path, "line", numbers, chosen, lines.done, lines.total)
 
 
+def objects(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file."""
+    return (_object(path, n, line) for n, line in enumerate(TextLines(path), 1) if line.strip())
+
+
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         value = json.loads(line)

@@ -16,6 +16,18 @@ def require_parquet(path: Path) -> None:
     optional("pyarrow.parquet", extra="parquet", needed_for=f"reading {path}")
 
 
+def parquet_names(path: Path) -> list[str]:
+    """Return the columns of a Parquet file."""
+    arrow = optional("pyarrow", extra="parquet", needed_for=f"reading {path}")
+    parquet = optional("pyarrow.parquet", extra="parquet", needed_for=f"reading {path}")
+    try:
+        return list(parquet.read_schema(path).names)
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise CollectionError(
+            f"{path}: not readable as Parquet ({error}); write it again"
+        ) from error
+
+
 def read_parquet(path: Path, columns: Columns, *, rows_per_batch: int) -> Iterator[Batch]:
     """Yield the rows of a Parquet file; rows are counted from 1."""
     arrow = optional("pyarrow", extra="parquet", needed_for=f"reading {path}")

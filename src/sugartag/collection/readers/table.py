@@ -1,20 +1,24 @@
-"""Tables by the end of their name: CSV, TSV, JSONL and Parquet."""
+"""Tables by the end of their name: CSV, TSV, JSONL, JSON and Parquet."""
 
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 
+from sugartag.collection.readers import json_array, json_lines
 from sugartag.collection.readers.batch import ROWS_PER_BATCH, Batch, Columns
-from sugartag.collection.readers.delimited import read_delimited
-from sugartag.collection.readers.json_lines import read_json_lines
-from sugartag.collection.readers.parquet import read_parquet, require_parquet
+from sugartag.collection.readers.delimited import delimiter_of, header_of, read_delimited
+from sugartag.collection.readers.parquet import parquet_names, read_parquet, require_parquet
 from sugartag.errors import CollectionError
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
+_JSON = ".json"
 _PARQUET = ".parquet"
 _GZIP = ".gz"
+ROWS_LOOKED_AT = 1000
+"""Objects whose keys say which columns a JSON file has."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ def check_table(path: Table) -> None:
     kind = _kind(path)
     if kind == _PARQUET:
         require_parquet(path)
-    elif kind not in _DELIMITERS and kind not in _JSON_LINES:
+    elif kind not in (*_DELIMITERS, *_JSON_LINES, _JSON):
         raise CollectionError(
-            f"{path}: tables end with .csv, .tsv, .jsonl (these also with .gz) or .parquet, "
+            f"{path}: tables end with .csv, .tsv, .jsonl, .json (also with .gz) or .parquet, "
             f"not {path.suffix or 'nothing'!r}; rename or convert it"
         )
 
@@ -81,8 +85,31 @@ def _batches(path: Table, columns: Columns, rows_per_batch: int) -> Iterator[Bat
     if kind == _PARQUET:
         return read_parquet(path, columns, rows_per_batch=rows_per_batch)
     if kind in _JSON_LINES:
-        return read_json_lines(path, columns, rows_per_batch=rows_per_batch)
-    return read_delimited(path, columns, delimiter=_DELIMITERS[kind], rows_per_batch=rows_per_batch)
+        return json_lines.read_json_lines(path, columns, rows_per_batch=rows_per_batch)
+    if kind == _JSON:
+        return json_array.read_json_array(path, columns, rows_per_batch=rows_per_batch)
+    delimiter = delimiter_of(path, _DELIMITERS[kind])
+    return read_delimited(path, columns, delimiter=delimiter, rows_per_batch=rows_per_batch)
+
+
+def odd_delimiter(path: Path) -> str | None:
+    """Return what separates the fields, if that is not what the end of the name says."""
+    usual = _DELIMITERS.get(_kind(path))
+    if usual is None or (found := delimiter_of(path, usual)) == usual:
+        return None
+    return found
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the columns of a table; those of JSON are the keys of its first objects."""
+    check_table(path)
+    kind = _kind(path)
+    if kind == _PARQUET:
+        return parquet_names(path)
+    if kind in _DELIMITERS:
+        return header_of(path, delimiter_of(path, _DELIMITERS[kind]))
+    objects = json_array.objects(path) if kind == _JSON else json_lines.objects(path)
+    return list(dict.fromkeys(chain.from_iterable(islice(objects, ROWS_LOOKED_AT))))
 
 
 def _kind(path: Path) -> str:

@@ -55,17 +55,17 @@ def work_folder_of(target: Path) -> Path:
 
 
 @contextmanager
-def work_beside(target: Path, run: Mapping[str, str], *, resume: bool) -> Iterator[Work]:
+def work_beside(target: Path, run: Mapping[str, str], *, resume: bool | None) -> Iterator[Work]:
     """Yield the work folder for a target; it is gone when the block ends without an error.
 
     ``run`` is what the caller knows that decides what the run makes; the code itself is added. With
-    ``resume`` work that is there is kept, and must be of the same run; without, it is discarded.
-    Work is one run's at a time.
+    ``resume`` work that is there is kept, and must be of the same run; without, it is discarded;
+    None keeps that of the same run and discards any other. Work is one run's at a time.
     """
     folder, run = work_folder_of(target), {**run, **this_code()}
     with _locked(folder, target):
         found = (folder / MANIFEST).exists()
-        if found and resume:
+        if found and (_is_same(folder, run) if resume is None else resume):
             _require_same(folder, run)
             _clear(folder, f".*{MARK}*")
         else:
@@ -121,6 +121,14 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
+
+
+def _is_same(folder: Path, run: Mapping[str, str]) -> bool:
+    try:
+        _require_same(folder, run)
+    except StorageError:
+        return False
+    return True
 
 
 def _require_same(folder: Path, run: Mapping[str, str]) -> None:

@@ -24,6 +24,7 @@ from sugartag.methods.linear_probe.sums import (
     owners_held_out,
     whitened_directions,
 )
+from sugartag.methods.own_tags import add_own_tags
 from sugartag.methods.settings import require, require_not_negative, require_shares
 
 ROWS_AT_ONCE = 1024
@@ -49,6 +50,8 @@ class FittedLinearProbe:
     are scored as they were fitted."""
     n_images: int
     """Images fitted."""
+    n_seen: int
+    """Of these, images that have features."""
     ridge: float
     """The ridge used, for each image."""
     own_weight: float
@@ -64,7 +67,7 @@ class FittedLinearProbe:
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return how much likelier each tag is than on average; no neighbour is asked.
 
-        The tags that the image has are then raised.
+        The tags that the image has are then raised. Without features only these are.
         """
         features = rows.features_like(len(self.mean))
         found_scores = np.empty((len(rows), len(self.share)), dtype=np.float32)
@@ -74,17 +77,16 @@ class FittedLinearProbe:
             excess = centred @ self.weights
             if self.inverse is not None:
                 self._leave_out(rows, part, centred, excess)
-            excess /= self.scale
-            if self.own_weight > 0:
-                excess += self.own_weight * rows.tags[part].toarray()
-            found_scores[part] = excess
+            excess[~rows.described[part]] = 0.0
+            found_scores[part] = excess / self.scale
+        add_own_tags(found_scores, rows, self.own_weight)
         return found_scores
 
     def _leave_out(self, rows: Rows, part: slice, centred: FloatArray, excess: FloatArray) -> None:
         """Change the excess of fitted images to what the others say of them."""
         fitted = np.flatnonzero(rows.position[part] < self.n_images)
         pull = np.einsum("ij,ij->i", centred[fitted] @ np.asarray(self.inverse), centred[fitted])
-        pull = np.minimum(pull + 1.0 / self.n_images, 1.0 - 1e-9)[:, None]
+        pull = np.minimum(pull + 1.0 / self.n_seen, 1.0 - 1e-9)[:, None]
         own = rows.tags[part][fitted].toarray() - self.share
         excess[fitted] = (excess[fitted] - pull * own) / (1.0 - pull)
 
@@ -148,6 +150,7 @@ class LinearProbe:
             scale=deviations(sums) ** self.balance,
             inverse=inverse if self.leave_one_out else None,
             n_images=collection.n_images,
+            n_seen=collection.n_with_features,
             ridge=ridge,
             own_weight=self.own_weight,
             unit_features=self.unit_features,

@@ -129,7 +129,7 @@ def owners_held_out(collection: Collection) -> BoolArray | None:
 def add_products(
     block: Block, collection: Collection, unit_features: bool, owners: BoolArray | None
 ) -> SumsApart:
-    """Return the sums of one block, those of the images held out apart.
+    """Return the sums of one block, those of the images held out apart; without features, none.
 
     ``owners`` says which owners are; of images without an owner every fifth is.
     """
@@ -137,8 +137,9 @@ def add_products(
     held = np.arange(block.start, block.stop) % HELD_OUT_EVERY == 0
     if owners is not None:
         held = np.where(rows.owner < len(owners), np.append(owners, False)[rows.owner], held)
-    features = visual_rows(rows.features, unit_features)
-    return SumsApart(_sums(rows, features, ~held), _sums(rows, features, held))
+    features, described = visual_rows(rows.features, unit_features), rows.described
+    kept, apart = ~held & described, held & described
+    return SumsApart(_sums(rows, features, kept), _sums(rows, features, apart))
 
 
 def _sums(rows: Rows, features: FloatArray, chosen: BoolArray) -> Sums:

@@ -65,7 +65,7 @@ class FittedLocalLowRank:
         Images not fitted, those without tags and, with ``strangers_only``, those of known owners
         are put together from their neighbours, of whom none then has the same owner.
         """
-        rows.features_like(self.collection.n_features)
+        rows.features_of_all(self.collection.n_features, "lslr")
         cluster = self.partition.clusters_of(rows.features)
         seen = (rows.position < len(self.image_factors)) & (np.diff(rows.tags.indptr) > 0)
         if strangers_only:
@@ -165,7 +165,7 @@ class LocalLowRank:
         self, collection: Collection, *, engine: Engine, rng: np.random.Generator
     ) -> FittedLocalLowRank:
         """Cut the images into clusters and factorise the tags of all of them together."""
-        collection.require_features(self.name)
+        collection.require_features(self.name, of_all=True)
         partition = make_partition(
             collection,
             math.ceil(collection.n_images / self.cluster_size),

@@ -60,7 +60,7 @@ class RankingFactorisation:
     """Tags drawn for each tag given, to be ranked below it; the original takes all."""
     related_tags: int = 5
     """N_T: the tags nearest to one given are not taken for wrong; the original has no number."""
-    epochs: int = 10
+    epochs: int = 3
     """Passes over the images; more of them learn the tags given by heart."""
     batch_size: int = 128
     """Images in one step of Adam."""

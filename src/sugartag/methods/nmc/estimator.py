@@ -158,8 +158,8 @@ def _feature_map(
     width = median_width(landmarks) * settings.kernel_width
     nystrom = NystromMap.of(landmarks, width)
     sums = engine.sum(sum_map, collection.blocks(), collection, nystrom, settings.unit_features)
-    centre = sums[:-1] / collection.n_images
-    energy = float(sums[-1] - collection.n_images * np.vdot(centre, centre))
+    centre = sums[:-1] / collection.n_with_features
+    energy = float(sums[-1] - collection.n_with_features * np.vdot(centre, centre))
     n_given = sum(shard.tags.nnz for shard in collection.shards)
     scale = float(np.sqrt(max(n_given, 1) / energy)) if energy > 0 else 1.0
     return FeatureMap(nystrom, centre, scale, settings.unit_features)

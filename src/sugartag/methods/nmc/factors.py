@@ -32,10 +32,12 @@ class FeatureMap:
     unit_features: bool
 
     def mapped(self, features: FloatArray | None) -> FloatArray:
-        """Return rows x landmarks."""
-        rows = self.nystrom.mapped(visual_rows(features, self.unit_features))
+        """Return rows x landmarks; an image without features is where the average one is."""
+        seen = visual_rows(features, self.unit_features)
+        rows = self.nystrom.mapped(seen)
         rows -= self.centre
         rows *= self.scale
+        rows[~seen.any(axis=1)] = 0.0
         return rows
 
 
@@ -145,7 +147,8 @@ def sum_map(
     block: Block, collection: Collection, nystrom: NystromMap, unit_features: bool
 ) -> FloatArray:
     """Return the sum of the map over one block, and in the last place that of its squares."""
-    mapped = nystrom.mapped(visual_rows(collection.rows(block).features, unit_features))
+    rows = collection.rows(block)
+    mapped = nystrom.mapped(visual_rows(rows.features, unit_features)[rows.described])
     return np.append(mapped.sum(axis=0), np.einsum("ij,ij->", mapped, mapped))
 
 

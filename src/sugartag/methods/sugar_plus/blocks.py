@@ -60,7 +60,7 @@ class VisualBlock:
         engine: Engine,
     ) -> "VisualBlock":
         """Learn the components in one pass; none where there are no features."""
-        if not collection.n_features or not components:
+        if not collection.n_with_features or not components:
             nothing = np.zeros(0, dtype=np.float32)
             return cls(nothing, np.zeros((0, 0), dtype=np.float32), penalty)
         found = whitening_of(collection, components, whitening, unit_features=True, engine=engine)

@@ -183,9 +183,13 @@ def find_neighbours(
 def describe_images(
     block: Block, collection: Collection, visual: VisualBlock, history: int
 ) -> ReferenceImages:
-    """Return the images of a block as neighbours, at most ``history`` of each known owner."""
+    """Return the images of a block as neighbours, at most ``history`` of each known owner.
+
+    Images without features are nobody's neighbours.
+    """
     rows = collection.rows(block)
-    order = np.argsort(rows.owner, kind="stable")
+    seen = np.flatnonzero(rows.described)
+    order = seen[np.argsort(rows.owner[seen], kind="stable")]
     owner = rows.owner[order]
     rank = np.arange(len(order)) - np.searchsorted(owner, owner)
     kept = np.sort(order[(rank < history) & (owner < collection.n_owners)])

@@ -132,8 +132,9 @@ def with_images(near: Neighbours, rows: Rows, views: Views, *, history: int) -> 
     """Return the reference set with some images added, or replaced if it has them."""
     if not len(near.reference.codes) or not views.blocks.visual.width:
         return near
-    codes = leading(views.blocks.visual).transform(rows)
-    added = ReferenceImages(rows.position, rows.owner, codes, rows.tags)
+    seen = rows.at(np.flatnonzero(rows.described))
+    codes = leading(views.blocks.visual).transform(seen)
+    added = ReferenceImages(seen.position, seen.owner, codes, seen.tags)
     kept = np.flatnonzero(~np.isin(near.reference.image, rows.position))
     both = near.reference.at(kept).joined(added)
     return Neighbours.of(both, n_owners=near.n_owners, history=history, width=near.width)

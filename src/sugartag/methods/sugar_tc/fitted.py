@@ -6,11 +6,13 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
-from sugartag.assignment.assign import Assignment, reconstructed
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag.assignment.assign import Assignment
+from sugartag.assignment.reconstruct import Reconstruction
 from sugartag.collection.model import Rows
 from sugartag.features.normalise import visual_rows
 from sugartag.graph.image_links import ImageLinker
+from sugartag.methods.own_tags import add_own_tags
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,40 +30,63 @@ class FittedSugarTC:
     user_links: SparseRows
     """Owners x anchor users, with an empty last row for unknown owners."""
     assignment: Assignment
-    tensor: FloatArray | None
-    """The completed tensor, kept for scoring by reconstruction only."""
-    tag_affinity: SparseRows | None
+    reconstruction: Reconstruction | None
+    """The completed tensor itself, kept for scoring by reconstruction only."""
+    mean_score: FloatArray
+    """What is subtracted from the scores of each tag: their mean, or 0."""
+    own_weight: float
+    """What a tag of the image itself adds."""
+    keeps_columns: bool
+    """Whether an anchor image that was fitted keeps its column of A_[3] for its scores."""
     objective: float
     gap: float
     """How far above the constrained minimum the objective may be, relatively; nan if unknown."""
 
     @property
     def floor(self) -> float:
-        """Nothing is known of a tag that no linked anchor has."""
+        """Zero: a tag that no linked anchor has or, with means subtracted, as likely as usual."""
         return 0.0
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
-        """Return images x tags; an owner never seen has no user part."""
-        links = self._image_links(rows, strangers_only=strangers_only)
-        of_owner = self.user_links[rows.owner]
-        if strangers_only:
-            of_owner = sparse.csr_array(of_owner.multiply(self.anchor_user != rows.owner[:, None]))
-        if self.tensor is not None and self.tag_affinity is not None:
-            return reconstructed(self.tensor, self.tag_affinity, links, of_owner).astype(np.float32)
-        found = self.assignment.scores(links, of_owner)
-        if not strangers_only:
-            self._keep_anchors(rows, found)
-        return found.astype(np.float32)
+        """Return images x tags; an owner never seen has no user part.
 
-    def _image_links(self, rows: Rows, *, strangers_only: bool) -> SparseRows:
+        An image without features has no image part: the users nearest to its owner speak alone.
+        """
         known = rows.features_like(self.linker.anchors.shape[1])
         features = visual_rows(known, self.unit_features)
-        if not strangers_only:
-            return self.linker.links(features)
-        owner_of_anchor = np.append(self.anchor_user, np.iinfo(np.int64).max)[
-            self.assignment.user_of_image
-        ]
-        return self.linker.links(features, barred=rows.owner[:, None] == owner_of_anchor)
+        owner, user = np.unique(rows.owner, return_inverse=True)
+        of_owner = self.user_links[owner]
+        if strangers_only:
+            of_owner = sparse.csr_array(of_owner.multiply(self.anchor_user != owner[:, None]))
+        barred = self._barred(rows, strangers_only=strangers_only)
+        if self.reconstruction is not None:
+            links = self.linker.links(features, barred=barred)
+            left_out = self.anchor_user == owner[:, None] if strangers_only else None
+            found = self.reconstruction.scores(links, of_owner, user, left_out=left_out)
+        else:
+            nearest = self.linker.nearest(features, self.assignment.n_neighbours, barred=barred)
+            found = self.assignment.scores(nearest, of_owner[user])
+            unseen = np.flatnonzero(~rows.described)
+            found[unseen] = self.assignment.scores_by_user(of_owner[user[unseen]])
+            if self.keeps_columns and not strangers_only:
+                self._keep_anchors(rows, found)
+        scores = (found - self.mean_score).astype(np.float32)
+        add_own_tags(scores, rows, self.own_weight)
+        return scores
+
+    def _barred(self, rows: Rows, *, strangers_only: bool) -> BoolArray | None:
+        """Return images x anchors: True where an image is not linked, None if all may be."""
+        unseen = ~rows.described[:, None]
+        if strangers_only:
+            found: BoolArray = (rows.owner[:, None] == self._owner_of_anchors()) | unseen
+            return found
+        if not unseen.any():
+            return None
+        return np.broadcast_to(unseen, (len(rows), len(self.linker.anchors)))
+
+    def _owner_of_anchors(self) -> IntArray:
+        users = np.append(self.anchor_user, np.iinfo(np.int64).max)
+        return users[self.assignment.user_of_image]
 
     def _keep_anchors(self, rows: Rows, scores: FloatArray) -> None:
         """Give an anchor image its own completed tags: its column of A_[3], as in the paper."""

@@ -21,14 +21,14 @@ from sugartag.completion import (
     complete_exactly,
     complete_multiplicatively,
     complete_nonnegatively,
-    positive_start,
+    disturbed_start,
 )
 from sugartag.completion.project import anchor_tags, project_images
 from sugartag.engine.base import Engine
 from sugartag.features.normalise import visual_rows
 from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.graph.gram import LinkGrams, link_sums
-from sugartag.graph.image_links import ImageLinker, self_tuned_bandwidth
+from sugartag.graph.image_links import ImageLinker, median_distance
 from sugartag.graph.user_links import user_links
 from sugartag.linalg.modes import apply_to_tags
 
@@ -90,6 +90,7 @@ def build_graph(
             cooccurrence_weight=settings.cooccurrence_weight,
             taxonomy_weight=settings.taxonomy_weight,
             links_per_tag=settings.links_per_tag,
+            diagonal=settings.tag_diagonal,
             engine=engine,
         ),
     )
@@ -100,12 +101,15 @@ def _linker(
 ) -> ImageLinker:
     anchors = visual_rows(collection.features_at(units.image), settings.unit_features)
     bandwidth = settings.bandwidth
-    if bandwidth is None:
+    if settings.scale == "data":
         sample = sampled_features(
             collection, BANDWIDTH_SAMPLE, unit_features=settings.unit_features, rng=rng
         )
-        bandwidth = self_tuned_bandwidth(sample, anchors, settings.neighbours)
-    return ImageLinker(anchors, bandwidth, settings.link_cutoff, settings.links_per_image)
+        bandwidth *= median_distance(sample, anchors)
+    links = len(anchors) if settings.links_per_image is None else settings.links_per_image
+    return ImageLinker(
+        anchors, bandwidth, settings.link_cutoff, links, lone_links=settings.lone_links
+    )
 
 
 def build_problem(
@@ -127,21 +131,23 @@ def build_problem(
     target = projection.posts
     mixing = graph.tag_affinity.T.tocsr().astype(kind)
     apply_to_tags((mixing,), target, target, threads=engine.threads)
+    images = LinkGrams.of(projection.image_sums)
+    users = LinkGrams.of(link_sums(_linking_users(settings, graph)))
+    penalties = Penalties(
+        settings.prior_weight, settings.ridge, settings.image_smoothness, settings.user_smoothness
+    )
+    if settings.scale == "data":
+        penalties = penalties.relative_to(graph.tag_affinity, images, users)
     flat = target.reshape(len(target), -1)
     tag, column = prior.coords
-    flat[tag, column] += kind(settings.prior_weight)
+    flat[tag, column] += kind(penalties.prior_weight)
     problem = CompletionProblem(
         target=target,
-        constant=projection.n_given + settings.prior_weight * prior.nnz,
+        constant=projection.n_given + penalties.prior_weight * prior.nnz,
         tag_affinity=graph.tag_affinity,
-        images=LinkGrams.of(projection.image_sums),
-        users=LinkGrams.of(link_sums(_linking_users(settings, graph))),
-        penalties=Penalties(
-            settings.prior_weight,
-            settings.ridge,
-            settings.image_smoothness,
-            settings.user_smoothness,
-        ),
+        images=images,
+        users=users,
+        penalties=penalties,
         threads=engine.threads,
     )
     logger.info("projected %s in %.1f s", target.shape, time.perf_counter() - began)
@@ -149,8 +155,11 @@ def build_problem(
 
 
 def _left_out(settings: "SugarTC", collection: Collection, units: AnchorUnits) -> BoolArray:
-    """Tell which images are no rows of D: the anchors and, if strict, their owners' others."""
-    left_out = np.zeros(collection.n_images, dtype=bool)
+    """Tell which images are no rows of D: the anchors and, if strict, their owners' others.
+
+    Nor are images without features, which are linked to no anchor.
+    """
+    left_out = ~collection.described
     left_out[units.image] = True
     return left_out | np.isin(collection.owner, units.user) if settings.strict else left_out
 
@@ -185,7 +194,14 @@ def complete(
             gap_tolerance=settings.gap_tolerance,
         )
     else:
-        start = positive_start(prior, problem.shape, rng=rng, dtype=problem.target.dtype.type)
+        start = disturbed_start(
+            prior,
+            problem.shape,
+            rng=rng,
+            dtype=problem.target.dtype.type,
+            size=settings.start_noise,
+            signed=settings.start_sign == "both",
+        )
         done = complete_multiplicatively(
             problem,
             start,

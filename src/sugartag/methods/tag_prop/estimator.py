@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.sparse_rows import row_number_of_entries
+from sugartag.methods.own_tags import add_own_tags
 from sugartag.methods.settings import require_counts, require_not_negative, require_shares
 from sugartag.methods.tag_prop.weights import (
     LikelihoodProblem,
@@ -50,8 +51,7 @@ class FittedTagProp(FittedVoters):
         ballots.data = self.weights.of(image, rank, ballots.data).astype(np.float32)
         share: FloatArray = (ballots @ all_tags(self.collection)).toarray()
         found = self.weights.probability(share.astype(np.float32, copy=False))
-        if self.own_weight > 0:
-            found += np.float32(self.own_weight) * rows.tags.toarray().astype(np.float32)
+        add_own_tags(found, rows, self.own_weight)
         return found
 
 
@@ -124,7 +124,7 @@ class TagProp:
 
     def _learned(self, voters: FittedVoters, engine: Engine, rng: np.random.Generator) -> Weights:
         tags = all_tags(voters.collection)
-        images = self._drawn(tags, rng)
+        images = self._drawn(tags, voters.collection.described, rng)
         blocks = row_blocks(len(images), ROWS_AT_ONCE)
         parts = list(engine.map(find_voters, blocks, voters, images))
         ballots: SparseRows = sparse.csr_array(sparse.vstack(parts, format="csr"))
@@ -137,9 +137,9 @@ class TagProp:
         )
         return learned_weights(problem, self.max_iterations)[0]
 
-    def _drawn(self, tags: SparseRows, rng: np.random.Generator) -> IntArray:
-        """Return the images to learn from, ascending; one without tags has nothing to teach."""
-        tagged = np.flatnonzero(np.diff(tags.indptr))
+    def _drawn(self, tags: SparseRows, described: BoolArray, rng: np.random.Generator) -> IntArray:
+        """Return the images to learn from, ascending; they have tags and features."""
+        tagged = np.flatnonzero((np.diff(tags.indptr) > 0) & described)
         said_of_each = self.neighbours * tags.nnz / max(len(tagged), 1)
         count = min(self.learning_images, max(1, int(THINGS_SAID / max(said_of_each, 1))))
         return np.sort(rng.permutation(tagged)[:count])

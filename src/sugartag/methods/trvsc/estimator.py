@@ -16,9 +16,16 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
 from sugartag.graph.collection_affinity import collection_affinity
+from sugartag.graph.wordnet import load_taxonomy
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
 from sugartag.methods.near_images import NearImages, image_graph
-from sugartag.methods.settings import require, require_counts, require_not_negative
+from sugartag.methods.settings import (
+    require,
+    require_counts,
+    require_not_negative,
+    require_shares,
+)
+from sugartag.methods.trvsc.knowledge import enriched, implied_tags, is_content
 from sugartag.methods.trvsc.updates import (
     Consistency,
     Pull,
@@ -73,6 +80,12 @@ class FittedTRVSC:
     fidelity: float
     start: Start
     new_image_updates: int
+    content: FloatArray
+    """1 for each tag that may be given, 0 for one that is filtered; float32."""
+    implied: IntArray
+    """Pairs of tags of which the first implies the second, n x 2."""
+    enrichment: float
+    """What an implied tag scores at least, as a share of the score of the tag that implies it."""
     objectives: FloatArray
     """The objective before each update and at the end."""
 
@@ -95,7 +108,9 @@ class FittedTRVSC:
             some = rows.at(others)
             links = self.near.links(some, strangers_only=strangers_only)
             scores[others] = self.fold_in(some.tags.astype(np.float64), links).toarray()
-        return scores
+        if self.enrichment > 0:
+            scores = enriched(scores, self.implied, self.enrichment)
+        return scores * self.content
 
     def fold_in(self, tags: SparseRows, links: SparseRows) -> SparseRows:
         """Return the rows of Y that minimise the objective with all other rows held fixed."""
@@ -139,17 +154,24 @@ class TRVSC:
     """Start a candidate from its share of the neighbours' votes, or all of them from the same."""
     start_value: float = 1.0
     """What a candidate with all the votes starts from; a given tag starts from 1 more."""
-    max_iterations: int = 3
-    """Updates at most. Hidden tags are found best after 1 to 3; 100 come near the minimiser."""
+    max_iterations: int = 1
+    """Updates at most. Hidden tags are found best after 1; 100 come near the minimiser."""
     tolerance: float = 1e-4
     """Relative change of the objective that ends the updates."""
-    new_image_updates: int = 20
-    """Updates of an image that was not fitted."""
+    new_image_updates: int = 1
+    """Updates of an image that was not fitted; as many as ``max_iterations`` treat it alike."""
+    filter_tags: bool = False
+    """Give no tag that WordNet does not place among visible things, as the original. This also
+    takes names of places and persons, and words that WordNet does not have."""
+    enrichment: float = 0.0
+    """Give synonyms and broader words of a tag, among those in use, at least this share of its
+    score, as the original enriches; 0 does not."""
 
     def __post_init__(self) -> None:
         require_counts(self, "neighbours", "candidates", "max_iterations", "new_image_updates")
         weights = ("fidelity", "taxonomy_weight", "cooccurrence_weight", "links_per_tag")
         require_not_negative(self, *weights, "tolerance")
+        require_shares(self, "enrichment")
         require(
             self.start_value > 0,
             f"trvsc setting start_value is {self.start_value}; at 0 no tag could ever be added",
@@ -193,8 +215,21 @@ class TRVSC:
             fidelity=self.fidelity,
             start=self._start,
             new_image_updates=self.new_image_updates,
+            content=self._content(collection),
+            implied=self._implied(collection),
+            enrichment=self.enrichment,
             objectives=objectives,
         )
+
+    def _content(self, collection: Collection) -> FloatArray:
+        if not self.filter_tags:
+            return np.ones(collection.n_tags, dtype=np.float32)
+        return is_content(load_taxonomy(), collection.tag_names).astype(np.float32)
+
+    def _implied(self, collection: Collection) -> IntArray:
+        if self.enrichment == 0:
+            return np.empty((0, 2), dtype=np.int64)
+        return implied_tags(load_taxonomy(), collection.tag_names)
 
     @property
     def _start(self) -> Start:

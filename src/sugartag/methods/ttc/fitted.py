@@ -244,4 +244,5 @@ class FittedTTC:
         return found
 
     def _features(self, rows: Rows) -> FloatArray:
-        return visual_rows(rows.features_like(self.collection.n_features), self.unit_features)
+        features = rows.features_of_all(self.collection.n_features, "tri-clustered completion")
+        return visual_rows(features, self.unit_features)

@@ -1,0 +1,112 @@
+"""Other features for a collection folder that stands.
+
+New arrays are written under new names beside the old ones; they count from the moment the manifest
+is replaced, which is one rename. What the manifest does not list is cleared by the next update.
+With the features stands what they were made from: the version of each image file, and the encoder.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sugartag._typing import IntArray
+from sugartag.collection.store import FORMAT
+from sugartag.errors import StorageError
+from sugartag.storage.arrays import (
+    MANIFEST,
+    Array,
+    load_array,
+    read_manifest,
+    save_array,
+    sha256_of,
+    write_manifest,
+)
+from sugartag.storage.aside import file_aside
+
+KEYS = ("features", "has_features", "source.size", "source.mtime", "source.digest")
+"""The arrays of a shard that an update replaces."""
+_TIMES = "updates"
+
+
+@dataclass(frozen=True, eq=False)
+class FileVersions:
+    """Which version of each image file the features of a shard were made from."""
+
+    size: IntArray
+    mtime: IntArray
+    """In nanoseconds."""
+    digest: IntArray
+    """Images x bytes; zeros where the file was never read."""
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays as they are stored."""
+        return dict(zip(KEYS[2:], (self.size, self.mtime, self.digest), strict=True))
+
+
+class FeatureUpdate:
+    """Writes the features of all shards anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._manifest = read_manifest(folder, format_name=FORMAT)
+        self._times = int(self._manifest.get(_TIMES, 0)) + 1
+        self._clear()
+
+    def write(self, number: int, arrays: Mapping[str, Array | None]) -> None:
+        """Write the arrays of one shard; None leaves one out."""
+        files = self._manifest["shards"][number]["files"]
+        for key in KEYS:
+            files.pop(key, None)
+            if (array := arrays.get(key)) is not None:
+                name = f"shards/{number:05d}/{key}-{self._times}"
+                files[key] = save_array(self._folder, name, array).as_json()
+
+    def finish(self, encoder: Mapping[str, Any]) -> None:
+        """Replace the manifest, then remove what it no longer lists."""
+        manifest = {**self._manifest, _TIMES: self._times, "encoder": dict(encoder)}
+        # The files before the manifest that names them: it is written under another name first.
+        with file_aside(self._folder / MANIFEST, overwrite=True) as partial:
+            write_manifest(partial.parent, manifest, name=partial.name)
+        self._clear()
+
+    def _clear(self) -> None:
+        """Remove arrays of features that the manifest on disk does not list."""
+        listed = {
+            entry["file"]
+            for shard in read_manifest(self._folder, format_name=FORMAT)["shards"]
+            for entry in shard["files"].values()
+        }
+        for number in range(len(self._manifest["shards"])):
+            for path in (self._folder / f"shards/{number:05d}").glob("*.npy"):
+                name = path.relative_to(self._folder).as_posix()
+                if path.stem.rpartition("-")[0] in KEYS and name not in listed:
+                    path.unlink(missing_ok=True)
+                if path.stem in KEYS and name not in listed:
+                    path.unlink(missing_ok=True)
+
+
+def encoder_of(folder: Path) -> dict[str, Any] | None:
+    """Return what a folder's features were made with; None where nothing says so."""
+    found = read_manifest(folder, format_name=FORMAT).get("encoder")
+    return found if isinstance(found, dict) else None
+
+
+def file_versions(folder: Path, number: int) -> FileVersions | None:
+    """Return which files the features of a shard were made from, if that is known."""
+    shard = read_manifest(folder, format_name=FORMAT)["shards"][number]
+    files = shard["files"]
+    if not all(key in files for key in KEYS[2:]):
+        return None
+    size, mtime, digest = (load_array(folder, files[key], verify=True) for key in KEYS[2:])
+    rows = int(shard["rows"])
+    if size.shape != (rows,) or mtime.shape != (rows,) or digest.shape[:1] != (rows,):
+        raise StorageError(f"{folder}: the versions of shard {number} are damaged; embed it anew")
+    return FileVersions(size, mtime, np.asarray(digest))
+
+
+def manifest_digest(folder: Path) -> str:
+    """Return the SHA-256 of a folder's manifest, which names all that it holds."""
+    return sha256_of(folder / MANIFEST)

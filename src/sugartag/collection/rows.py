@@ -1,0 +1,102 @@
+"""Some images of a collection: as a block function gets them, and as they are stored."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag.collection.texts import Texts
+from sugartag.errors import CollectionError
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A run of images, in memory, as a block function gets them."""
+
+    tags: SparseRows
+    """Images x tags, 1 where the owner gave the tag; float32."""
+    owner: IntArray
+    """The owner's index; the number of owners itself where the owner is not known."""
+    features: FloatArray | None
+    """Images x dimensions, float32."""
+    position: IntArray
+    """Row in the collection that a method was fitted on; its number of images if it was not there.
+    """
+    titles: Texts | None = None
+    """What the owner called each image; None where nobody says."""
+    has_features: BoolArray | None = None
+    """Which images have features, the rows of the others being zeros; None where all have."""
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def at(self, chosen: IntArray) -> "Rows":
+        """Return some of the rows, in the order given."""
+        titles = self.titles
+        return Rows(
+            tags=self.tags[chosen],
+            owner=self.owner[chosen],
+            features=None if self.features is None else self.features[chosen],
+            position=self.position[chosen],
+            titles=None if titles is None else Texts.of(titles[i] for i in chosen.tolist()),
+            has_features=None if self.has_features is None else self.has_features[chosen],
+        )
+
+    @property
+    def described(self) -> BoolArray:
+        """Which images have features; none where the collection has none."""
+        if self.features is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        if self.has_features is None:
+            return np.ones(len(self), dtype=np.bool_)
+        return self.has_features
+
+    def features_like(self, n_features: int) -> FloatArray:
+        """Return the features, zeros for images that have none.
+
+        Raise if a model's have another number of them an image.
+        """
+        if self.features is None or self.features.shape[1] != n_features:
+            found = "no" if self.features is None else self.features.shape[1]
+            raise CollectionError(
+                f"these images have {found} feature numbers each, the model's have {n_features}; "
+                "describe both with the same encoder"
+            )
+        return self.features
+
+    def features_of_all(self, n_features: int, needed_for: str) -> FloatArray:
+        """Return the features, or raise if an image has none, or another number of them."""
+        features = self.features_like(n_features)
+        lacking = len(self) - int(np.count_nonzero(self.described))
+        require_all_described(needed_for, lacking, len(self))
+        return features
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """Some consecutive images of a collection, as they are stored."""
+
+    ids: Texts
+    owner: IntArray
+    tags: SparseRows
+    features: FloatArray | None = None
+    truth: SparseRows | None = None
+    paths: Texts | None = None
+    titles: Texts | None = None
+    position: IntArray | None = None
+    """Where the images stand in another collection, if this one is seen from there."""
+    has_features: BoolArray | None = None
+    """Which images have features; None where all have that ``features`` holds."""
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+
+def require_all_described(needed_for: str, n_lacking: int, n_images: int) -> None:
+    """Raise if some images have no features."""
+    if n_lacking:
+        raise CollectionError(
+            f"{needed_for} needs the features of every image, and {n_lacking:,} of {n_images:,} "
+            "have none; mend the files that sugartag embed lists, leave these images out, or take "
+            "another method, such as sugar-plus"
+        )

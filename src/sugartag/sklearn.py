@@ -1,0 +1,247 @@
+"""A scikit-learn estimator: features in, tags out, for pipelines and searches."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score, label_ranking_average_precision_score
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sugartag._typing import BoolArray, FloatArray
+from sugartag.collection.from_frame import collection_from_frame
+from sugartag.collection.model import Collection
+from sugartag.engine.local import LocalEngine
+from sugartag.methods.registry import make_method
+from sugartag.pipeline.fitting import DEFAULT_METHOD, fit_model
+
+Array = npt.NDArray[Any]
+LARGEST_SEED = 2**31 - 1
+TIES = 1e-6
+"""What the score counts in a probability, so that no two images are tied that scores tell apart."""
+ROWS_AT_ONCE = 256
+"""Images are scored as many at a time, always: what is said of one does not depend on the others,
+not even by rounding."""
+_ENGINE = LocalEngine()
+
+
+class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns from images' features and tags which tags belong to images.
+
+    It is a multi-label classifier: ``y`` is an indicator of images x tags, or a list of the tags
+    of each image, and rows without a tag are fine. With one label for each image it is an ordinary
+    classifier. Who owns the images is metadata: ``Retagger().set_fit_request(owners=True)``.
+
+    Parameters
+    ----------
+    method
+        The method to fit: a name of :func:`sugartag.method_names`.
+    settings
+        Settings of the method; None for its defaults.
+    threshold
+        A tag is predicted from this probability on.
+    random_state
+        Decides whatever the method draws at random.
+
+    Attributes
+    ----------
+    classes_
+        The tags, in the order of the columns of :meth:`predict_proba`; column numbers where ``y``
+        was an indicator.
+    model_
+        The fitted :class:`sugartag.Model`.
+    n_features_in_
+        How many numbers describe an image.
+
+    """
+
+    def __init__(
+        self,
+        method: str = DEFAULT_METHOD,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        threshold: float = 0.5,
+        random_state: Any = 0,
+    ) -> None:
+        self.method = method
+        self.settings = settings
+        self.threshold = threshold
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, owners: Any = None, groups: Any = None) -> Self:
+        """Learn from images x features and their tags.
+
+        ``owners`` says who owns each image, and ``groups`` lists for each image the groups that
+        its owner is in.
+        """
+        self._is_listed = _lists_tags(y)
+        if self._is_listed:
+            X = validate_data(self, X, dtype=np.float32)
+            _require_rows(y, len(X))
+            given = [[str(tag) for tag in tags] for tags in y]
+            self.classes_ = np.array(sorted({tag for tags in given for tag in tags}), dtype=object)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float32, multi_output=True)
+            y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
+            given = self._tags_of_targets(y)
+        self._has_one_label = not self._is_listed and np.ndim(y) == 1
+        collection = self._collection(X, "fitted", given, owners, groups)
+        chosen = make_method(self.method, self.settings or {})
+        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        self.model_ = fit_model(chosen, collection, engine=LocalEngine(), seed=seed)
+        return self
+
+    def predict_proba(self, X: Any, *, owners: Any = None, tags: Any = None) -> FloatArray:
+        """Return images x classes: the probability that each tag belongs.
+
+        ``tags`` are those that the images have already. Images with the same probability of a tag
+        differ by less than a millionth, as its scores do. With one label for each image the
+        probabilities of an image add up to 1.
+        """
+        has_one_label = self._asked_for_one_label()
+        rows, n_rows = self._new_images(X, owners, tags)
+        likely, score = (
+            self._by_class(found)
+            for found in (
+                self.model_.probabilities(rows, engine=_ENGINE),
+                self.model_.scores(rows, engine=_ENGINE),
+            )
+        )
+        likely = (1 - TIES) * likely + TIES * (0.5 + np.arctan(score) / np.pi)
+        found: FloatArray = likely[:n_rows]
+        return found / found.sum(axis=1, keepdims=True) if has_one_label else found
+
+    def decision_function(self, X: Any, *, owners: Any = None, tags: Any = None) -> FloatArray:
+        """Return images x classes, to rank by: the log-odds of :meth:`predict_proba`."""
+        likely = self.predict_proba(X, owners=owners, tags=tags)
+        odds: FloatArray = np.log(likely) - np.log1p(-likely)
+        return odds[:, 1] if self._has_one_label and len(self.classes_) == 2 else odds
+
+    def predict(self, X: Any, *, owners: Any = None, tags: Any = None) -> Any:
+        """Return tags in the form that ``y`` had: an indicator, lists of tags, or one label."""
+        likely = self.predict_proba(X, owners=owners, tags=tags)
+        if self._has_one_label:
+            return self.classes_[likely.argmax(axis=1)]
+        chosen = likely >= self.threshold
+        if not self._is_listed:
+            return chosen.astype(np.int64)
+        return [self.classes_[row].tolist() for row in chosen]
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, owners: Any = None, tags: Any = None
+    ) -> float:
+        """Return how well tags are ranked for each image, or how many labels are right.
+
+        For tags it is the mean average precision over images, as scikit-learn's
+        ``label_ranking_average_precision_score``.
+        """
+        if self._asked_for_one_label():
+            found = self.predict(X, owners=owners, tags=tags)
+            return float(accuracy_score(y, found, sample_weight=sample_weight))
+        scores = self.decision_function(X, owners=owners, tags=tags)
+        right = self._indicator(y) if self._is_listed else np.asarray(y)
+        return float(
+            label_ranking_average_precision_score(right, scores, sample_weight=sample_weight)
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        found = super().__sklearn_tags__()
+        found.target_tags.multi_output = True
+        found.classifier_tags.multi_label = True
+        return found
+
+    def _asked_for_one_label(self) -> bool:
+        check_is_fitted(self)
+        return bool(self._has_one_label)
+
+    def _tags_of_targets(self, y: Array) -> list[list[str]]:
+        """Return the tags of each image by their class numbers, and keep the classes."""
+        check_classification_targets(y)
+        if y.ndim == 1:
+            self.classes_, numbers = np.unique(y, return_inverse=True)
+            return [[str(number)] for number in numbers.tolist()]
+        if not np.isin(y, (0, 1)).all():
+            raise ValueError("y has several columns that are no indicators; give 1 for each tag")
+        self.classes_ = np.arange(y.shape[1])
+        return [[str(number) for number in np.flatnonzero(row)] for row in y]
+
+    def _new_images(self, X: Any, owners: Any, tags: Any) -> tuple[Collection, int]:
+        """Return images as a collection, more rows than there are, and how many there are."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, reset=False)
+        given: list[list[str]] = [[] for _ in range(len(X))]
+        if tags is not None and _lists_tags(tags):
+            given = [[str(tag) for tag in some] for some in tags]
+        elif tags is not None:
+            given = [[self._name(int(k)) for k in np.flatnonzero(row)] for row in tags]
+        _require_rows(given, len(X))
+        who = [None] * len(X) if owners is None else list(owners)
+        more = -len(X) % ROWS_AT_ONCE
+        padded = np.concatenate([X, np.zeros((more, X.shape[1]), dtype=X.dtype)])
+        rows = self._collection(padded, "new", given + [[]] * more, who + [None] * more)
+        return replace(rows, rows_at_once=ROWS_AT_ONCE), len(X)
+
+    def _name(self, number: int) -> str:
+        return str(self.classes_[number]) if self._is_listed else str(number)
+
+    def _collection(
+        self,
+        X: FloatArray,
+        word: str,
+        tags: Sequence[Sequence[str]],
+        owners: Any,
+        groups: Any = None,
+    ) -> Collection:
+        """Return the images as a collection; their ids say whether the model was fitted on them."""
+        _require_rows(tags, len(X))
+        columns: dict[str, Any] = {
+            "image_id": [f"{word}-{number}" for number in range(len(X))],
+            "tags": [list(some) for some in tags],
+        }
+        members: dict[str, set[str]] = {}
+        if owners is not None:
+            _require_rows(owners, len(X))
+            columns["owner"] = [None if owner is None else str(owner) for owner in owners]
+            for owner, some in zip(
+                columns["owner"], groups if groups is not None else [], strict=False
+            ):
+                members.setdefault(owner or "", set()).update(map(str, some))
+        elif groups is not None:
+            raise ValueError("groups are those of owners; pass owners, too")
+        return collection_from_frame(columns, features=X, groups=members)
+
+    def _by_class(self, by_tag: FloatArray) -> FloatArray:
+        """Return images x classes; a class that no image had is given the least."""
+        place = {name: column for column, name in enumerate(self.model_.tag_names)}
+        names = [self._name(number) for number in range(len(self.classes_))]
+        least = by_tag.min(axis=1) if by_tag.shape[1] else np.zeros(len(by_tag))
+        columns = [
+            by_tag[:, place[name]] if name in place else np.minimum(least, 0) for name in names
+        ]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+    def _indicator(self, y: Iterable[Iterable[str]]) -> BoolArray:
+        sets = [set(map(str, tags)) for tags in y]
+        return np.array([[name in tags for name in self.classes_] for tags in sets])
+
+
+def _lists_tags(y: Any) -> bool:
+    """Tell whether each image has a list of tags of its own, and not a row of an indicator."""
+    if sparse.issparse(y) or y is None or not hasattr(y, "__len__") or not len(y):
+        return False
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        return False
+    if not isinstance(y, list | tuple | np.ndarray):
+        return False
+    is_list = all(isinstance(row, list | tuple | set | frozenset) for row in y)
+    return is_list and all(isinstance(tag, str) for row in y for tag in row)
+
+
+def _require_rows(rows: Sequence[Any], n_rows: int) -> None:
+    if len(rows) != n_rows:
+        raise ValueError(f"X has {n_rows} rows and its metadata {len(rows)}; give one for each")

@@ -1,0 +1,200 @@
+"""What a data scientist does: from a frame to suggestions, without a look at the source."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import sugartag
+from sugartag.errors import CollectionError, SettingsError, StorageError
+
+COLUMNS = ["image_id", "tag", "action", "probability", "reason"]
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, list]:
+    """Return 300 images of a synthetic collection as columns with names of their own."""
+    columns = sugartag.World(n_images=300).generate(seed=0).to_frame("dict")
+    return {"file": columns["image_id"], "user": columns["owner"], "keywords": columns["tags"]}
+
+
+@pytest.fixture(scope="module")
+def vectors() -> np.ndarray:
+    return sugartag.World(n_images=300).generate(seed=0).features_at(np.arange(300))
+
+
+@pytest.fixture(scope="module")
+def photos(table, vectors) -> sugartag.Collection:
+    return sugartag.Collection.from_frame(
+        table, features=vectors, id="file", owner="user", tags="keywords"
+    )
+
+
+@pytest.fixture(scope="module")
+def model(photos) -> sugartag.Model:
+    return sugartag.fit(photos[:200], progress=False)
+
+
+def the_whole_path(df, vectors, folder):
+    known, new = df[:200], df[200:][["file"]]
+    names = {"id": "file", "owner": "user", "tags": "keywords"}
+    np.save(folder / "vectors.npy", vectors[:200])
+    photos = sugartag.Collection.from_frame(known, features=folder / "vectors.npy", **names)
+    model = sugartag.fit(photos)
+    changes = model.suggest(photos)
+    model.save(str(folder / "photos.model"))
+    model = sugartag.load(str(folder / "photos.model"))
+    more = model.suggest(new, features=vectors[200:], id="file", add_from=0.1)
+    more["decision"] = np.where(more["probability"] > 0.3, "accept", "")
+    model = model.update(new, decisions=more, features=vectors[200:], id="file")
+    return changes, more, model
+
+
+def test_a_frame_and_a_npy_become_suggestions_with_the_same_ids(table, vectors, tmp_path):
+    frame = pytest.importorskip("pandas").DataFrame(table)
+
+    changes, more, updated = the_whole_path(frame, vectors, tmp_path)
+
+    assert list(changes.columns) == COLUMNS
+    assert set(changes["image_id"]) <= set(frame["file"][:200])
+    assert set(more["image_id"]) <= set(frame["file"][200:])
+    assert (more["action"] == "add").all()
+    assert more["probability"].between(0, 1).all()
+    assert len(updated.catalogue.ids) == 300
+    assert updated.fitted.decided.nnz == (more["decision"] == "accept").sum() > 0
+
+
+def test_that_path_takes_at_most_twelve_lines_and_no_sub_package():
+    body = inspect.getsource(the_whole_path).splitlines()[1:-1]
+
+    assert len(body) <= 12
+    assert not any("sugartag." in line and "import" in line for line in body)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_suggestions_are_a_frame_of_the_library_that_was_given(kind, model, table, vectors):
+    library = pytest.importorskip(kind)
+    new = {"image_id": table["file"][200:]}
+    frame = library.table(new) if kind == "pyarrow" else library.DataFrame(new)
+
+    found = model.suggest(frame, features=vectors[200:], add_from=0.1, top=2)
+
+    assert type(found) is type(frame)
+    assert getattr(found, "column_names", None) or found.columns == COLUMNS
+
+
+def test_suggestions_can_be_of_some_actions_only(model, photos):
+    every = model.suggest(photos, add_from=0.2, kind="dict")
+    added = model.suggest(photos, add_from=0.2, actions=["add"], kind="dict")
+
+    assert set(every["action"]) >= {"add", "keep"}
+    assert set(added["action"]) == {"add"}
+    assert len(added["tag"]) == every["action"].count("add")
+
+
+def test_scores_and_probabilities_are_arrays_or_frames(model, photos):
+    scores, likely = model.scores(photos), model.probabilities(photos)
+    framed = model.scores(photos[:3], kind="dict")
+
+    assert scores.shape == likely.shape == (300, len(model.tag_names))
+    assert (likely >= 0).all()
+    assert (likely <= 1).all()
+    assert framed["image_id"] == list(photos.ids[:3])
+    np.testing.assert_allclose(framed[model.tag_names[0]], scores[:3, 0], rtol=1e-5)
+
+
+def test_probabilities_are_those_of_the_suggestions(model, photos):
+    listed = model.suggest(photos, add_from=0.2, kind="dict")
+    likely = model.probabilities(photos)
+    row = {image: number for number, image in enumerate(photos.ids)}
+    column = {tag: number for number, tag in enumerate(model.tag_names)}
+
+    found = [likely[row[i], column[t]] for i, t in zip(listed["image_id"], listed["tag"])]  # noqa: B905
+
+    np.testing.assert_allclose(found, listed["probability"], atol=1e-4)
+
+
+def test_a_model_is_shown_in_a_few_words_with_what_the_evidence_is_worth(model):
+    assert len(repr(model)) < 300
+    assert "200 images" in repr(model)
+    assert "looks explain" in repr(model)
+    assert model._repr_html_().startswith("<p>sugar-plus")
+
+
+def test_a_saved_model_says_the_same(model, photos, tmp_path):
+    model.save(tmp_path / "m")
+
+    again = sugartag.load(tmp_path / "m")
+
+    np.testing.assert_array_equal(again.scores(photos[:9]), model.scores(photos[:9]))
+    with pytest.raises(StorageError, match="exists already"):
+        model.save(str(tmp_path / "m"))
+
+
+def test_settings_are_arguments_and_unknown_ones_are_named(photos):
+    fitted = sugartag.fit(photos, "tag-prior", per_owner=True)
+
+    assert fitted.method.per_owner is True
+    assert sugartag.make_method("tag-prior", per_owner=True) == fitted.method
+    with pytest.raises(SettingsError, match="has no setting 'owner'"):
+        sugartag.fit(photos, "tag-prior", owner=True)
+    with pytest.raises(SettingsError, match="has its settings"):
+        sugartag.fit(photos, fitted.method, per_owner=True)
+
+
+def test_a_frame_or_a_folder_is_fitted_as_it_is(table, tmp_path, photos):
+    photos.save(tmp_path / "photos")
+    frame = {"image_id": table["file"], "owner": table["user"], "tags": table["keywords"]}
+
+    by_frame = sugartag.fit(frame, "tag-prior")
+    by_folder = sugartag.fit(str(tmp_path / "photos"), "tag-prior")
+
+    assert by_frame.tag_names == by_folder.tag_names
+    with pytest.raises(SettingsError, match="features is for frames"):
+        by_frame.suggest(photos, features=np.ones((300, 2)))
+
+
+def test_methods_are_compared_on_hidden_tags_or_on_the_truth(photos):
+    hidden = sugartag.evaluate(photos, ["original", "tag-prior"], kind="dict")
+    world = sugartag.World(n_images=300).generate(seed=0)
+    true = sugartag.evaluate(world, "original", kind="dict")
+
+    assert hidden["method"] == ["original", "tag-prior"]
+    assert {"map", "miap", "f_top10", "ndcg20", "fit_seconds"} <= set(hidden)
+    assert hidden["map"][1] > 0
+    assert true["map"] > hidden["map"][:1]
+    with pytest.raises(SettingsError, match="no method is named"):
+        sugartag.evaluate(photos, [])
+
+
+def test_settings_are_tuned_and_can_be_used(photos):
+    tuned = sugartag.tune(photos, "tag-prior", budget=2)
+
+    assert tuned.score >= tuned.default_score
+    assert len(tuned.to_frame("dict")["score"]) == 2
+    assert sugartag.fit(photos, tuned.method, **tuned.settings).method.name == "tag-prior"
+
+
+def test_progress_is_what_was_asked_for(photos, capsys):
+    calls = []
+
+    sugartag.fit(photos, "tag-prior", progress=lambda *call: calls.append(call))
+    sugartag.fit(photos, "tag-prior")
+
+    assert calls
+    assert capsys.readouterr().err == ""
+
+
+def test_decisions_need_their_columns(model, photos):
+    with pytest.raises(CollectionError, match="has no column 'decision'"):
+        model.update(photos, decisions=model.suggest(photos, kind="dict"))
+
+
+def test_everything_public_has_a_default():
+    for function in (sugartag.fit, sugartag.evaluate, sugartag.tune, sugartag.Model.suggest):
+        _, *others = [
+            one
+            for one in inspect.signature(function).parameters.values()
+            if one.name != "self" and one.kind != one.VAR_KEYWORD
+        ]
+        assert all(one.default is not one.empty for one in others)
