@@ -224,7 +224,7 @@ class _Results:
                 if reason:
                     image = ids[part.rows.start + offset]
                     path = part.tasks[offset].path
-                    yield {"stage": STAGE, "image_id": image, "path": path, "reason": reason}
+                    yield {"image_id": image, "path": path, "reason": reason}
 
     def differ_from(self, collection: Collection, versions: Sequence[FileVersions | None]) -> bool:
         """Tell whether there is anything to store that the folder does not hold."""
