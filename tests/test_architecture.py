@@ -11,7 +11,7 @@ import sugartag
 SOURCE = Path(sugartag.__file__).parent
 
 ROWS = [
-    {"errors", "_typing"},
+    {"errors", "_typing", "_rules"},
     {"_extras"},
     {"storage", "engine"},
     {"resuming"},

@@ -29,7 +29,7 @@ from sugartag.fitting import fit_model, run_id
 from sugartag.methods.registry import METHODS, make_method
 from sugartag.model_folder import FORMAT, Model, load_model, save_model
 from sugartag.resuming.work import work_folder_of
-from sugartag.storage.arrays import sha256_of
+from sugartag.storage.arrays import sha256_of, write_manifest
 
 SMALL_TENSOR = {"image_clusters": 8, "user_clusters": 3, "units_per_cluster": 4}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -83,7 +83,7 @@ def edit_manifest(folder: Path, edit: Callable[[dict[str, Any]], object]) -> Non
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
     edit(manifest)
-    path.write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(folder, manifest)
 
 
 def forge(folder: Path, name: str, array: np.ndarray) -> None:
@@ -332,7 +332,7 @@ def test_whatever_a_manifest_says_wrong_a_folder_loads_or_is_refused(variant, wr
     for *way, last in places_in(whole):
         spoilt = copy.deepcopy(whole)
         functools.reduce(lambda tree, key: tree[key], way, spoilt)[last] = wrong
-        (folder / "manifest.json").write_text(json.dumps(spoilt), encoding="utf-8")
+        write_manifest(folder, spoilt)
         try:
             load_model(folder)
         except StorageError as error:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Sizes, check_stored, checked_csr
 from sugartag.assignment.calibration import Calibration
 from sugartag.assignment.thresholds import TagThresholds
 from sugartag.collection.align import Catalogue
@@ -86,14 +87,16 @@ def load_model(folder: Path) -> Model:
         reader = _Reader(folder, manifest["files"])
         fitted_type = METHODS[manifest["method"]].fitted_type
         state = manifest["state"]
+        sizes = Sizes()
         return Model(
             method=method,
-            fitted=reader.decoded(state["fitted"], fitted_type),
-            calibration=reader.decoded(state["calibration"], Calibration),
-            thresholds=reader.decoded(state["thresholds"], TagThresholds),
-            catalogue=reader.decoded(state["catalogue"], Catalogue),
-            run_id=str(manifest["run_id"]),
-            seed=int(manifest["seed"]),
+            # The names first: they say how many tags, owners and images there are.
+            catalogue=reader.checked(state, "catalogue", Catalogue, sizes),
+            fitted=reader.checked(state, "fitted", fitted_type, sizes),
+            calibration=reader.checked(state, "calibration", Calibration, sizes),
+            thresholds=reader.checked(state, "thresholds", TagThresholds, sizes),
+            run_id=_of_type(manifest["run_id"], str),
+            seed=_of_type(manifest["seed"], int),
         )
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise StorageError(f"{folder / 'manifest.json'} is damaged ({error}); fit again") from error
@@ -136,8 +139,16 @@ class _Reader:
     folder: Path
     files: dict[str, Any]
 
+    def checked(self, state: Any, name: str, kind: type[Any], sizes: Sizes) -> Any:
+        """Return a part of the model, after checking that it is all that its type says."""
+        found = self.decoded(state[name], kind)
+        check_stored(found, kind, sizes, name)
+        return found
+
     def decoded(self, value: Any, hint: Any) -> Any:
         """Return the value of the type that the code says belongs there."""
+        if typing.get_origin(hint) is typing.Annotated:
+            hint = typing.get_args(hint)[0]
         if isinstance(hint, types.UnionType):
             if value is None:
                 return None
@@ -149,13 +160,13 @@ class _Reader:
         if kind is sparse.csr_array:
             parts = {key: self._array(entry) for key, entry in value["csr"].items()}
             n_rows, n_columns = value["shape"]
-            return _csr(parts, (n_rows, n_columns))
+            return checked_csr(**parts, shape=(n_rows, n_columns))
         if kind is Texts:
-            return _texts(*(self._array(entry) for entry in value["texts"]))
+            return Texts(*(self._array(entry) for entry in value["texts"]))
         if kind is Collection:
             return open_collection(inside(self.folder, value["collection"]))
         if dataclasses.is_dataclass(kind):
-            hints = typing.get_type_hints(kind)
+            hints = typing.get_type_hints(kind, include_extras=True)
             names = [field.name for field in dataclasses.fields(kind)]
             made: Any = kind
             return made(**{name: self.decoded(value[name], hints[name]) for name in names})
@@ -163,21 +174,13 @@ class _Reader:
             return tuple(self.decoded(item, typing.get_args(hint)[0]) for item in value)
         if kind is float:
             return float(value["float"] if isinstance(value, dict) else value)
-        if kind in (int, str, bool) and type(value) is not kind:
-            raise TypeError(f"{value!r} is not {kind.__name__}")
-        return value
+        return _of_type(value, kind) if kind in {int, str, bool} else value
 
     def _array(self, entry: Any) -> Any:
         return load_array(self.folder, self.files[entry["array"]], verify=True)
 
 
-def _texts(data: Any, offsets: Any) -> Texts:
-    if not len(offsets) or offsets[0] or offsets[-1] != len(data) or (np.diff(offsets) < 0).any():
-        raise ValueError("texts start outside their bytes")
-    return Texts(data, offsets)
-
-
-def _csr(parts: dict[str, Any], shape: tuple[int, int]) -> Any:
-    made = sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
-    made.check_format(full_check=True)
-    return made
+def _of_type(value: Any, kind: type[Any]) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is not {kind.__name__}")
+    return value

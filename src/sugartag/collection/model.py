@@ -8,14 +8,19 @@ images lie in shards, which may be memory-mapped files larger than memory; whoev
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Below, Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, row_blocks
 from sugartag.errors import CollectionError
+
+LARGEST_FEATURE = 1e15
+"""Sums of squares of numbers this large still fit a float32, whatever the dimensions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +68,16 @@ class Rows:
 class Shard:
     """Some consecutive images of a collection, as they are stored."""
 
-    ids: Texts
-    owner: IntArray
-    tags: SparseRows
-    features: FloatArray | None = None
-    truth: SparseRows | None = None
-    paths: Texts | None = None
-    titles: Texts | None = None
-    position: IntArray | None = None
+    ids: Annotated[Texts, Shape("_rows")]
+    owner: Annotated[IntArray, Shape("_rows"), Below("owners+1")]
+    tags: Annotated[SparseRows, Shape("_rows", "tags")]
+    features: Annotated[
+        FloatArray | None, Shape("_rows", "features"), Within(-LARGEST_FEATURE, LARGEST_FEATURE)
+    ] = None
+    truth: Annotated[SparseRows | None, Shape("_rows", "concepts")] = None
+    paths: Annotated[Texts | None, Shape("_rows")] = None
+    titles: Annotated[Texts | None, Shape("_rows")] = None
+    position: Annotated[IntArray | None, Shape("_rows")] = None
     """Where the images stand in another collection, if this one is seen from there."""
 
     def __len__(self) -> int:
@@ -134,6 +141,15 @@ class Collection:
     def has_truth(self) -> bool:
         """Whether the true concepts of the images are known."""
         return bool(self.concept_names)
+
+    def stored_sizes(self) -> dict[str, int]:
+        """Return the sizes that whatever is stored with the collection must agree with."""
+        return {
+            "images": self.n_images,
+            "tags": self.n_tags,
+            "owners": self.n_owners,
+            "features": self.n_features,
+        }
 
     def require_tags(self, needed_for: str) -> None:
         """Raise if no image has a tag."""

@@ -1,11 +1,12 @@
 """What SUGAR-TC learned: the completed anchors, ready to score images seen and new."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import AnyNumber
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.assignment.assign import Assignment, reconstructed
 from sugartag.collection.model import Rows
@@ -32,7 +33,7 @@ class FittedSugarTC:
     """The completed tensor, kept for scoring by reconstruction only."""
     tag_affinity: SparseRows | None
     objective: float
-    gap: float
+    gap: Annotated[float, AnyNumber()]
     """How far above the constrained minimum the objective may be, relatively; nan if unknown."""
 
     @property

@@ -16,6 +16,8 @@ import numpy.typing as npt
 from sugartag.errors import StorageError
 
 MANIFEST = "manifest.json"
+CHECKSUM = "checksum"
+"""Where a manifest has the SHA-256 of all the rest of it."""
 MAX_MANIFEST_BYTES = 256 << 20
 _HASH_CHUNK = 1 << 20
 _PLAIN_KINDS = "biuf"
@@ -92,8 +94,9 @@ def map_npy(path: Path) -> Array:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Write the manifest: the last thing written to a folder."""
-    text = json.dumps(manifest, indent=1, ensure_ascii=False)
+    """Write the manifest, with its own checksum: the last thing written to a folder."""
+    rest = {key: value for key, value in manifest.items() if key != CHECKSUM}
+    text = json.dumps({**rest, CHECKSUM: _checksum_of(rest)}, indent=1, ensure_ascii=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
@@ -105,16 +108,27 @@ def read_manifest(folder: Path, *, format_name: str) -> dict[str, Any]:
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if found != format_name:
         raise StorageError(f"{folder} has format {found!r}; this version reads {format_name!r}")
-    return dict(manifest)
+    rest = {key: value for key, value in manifest.items() if key != CHECKSUM}
+    if manifest.get(CHECKSUM) != _checksum_of(rest):
+        fault = "does not match" if CHECKSUM in manifest else "is missing"
+        raise StorageError(
+            f"{folder / MANIFEST} was edited or written by an earlier version: its checksum "
+            f"{fault}; write the folder again"
+        )
+    return rest
 
 
 def parsed_manifest(folder: Path) -> Any:
     """Return what the manifest of a folder holds, whatever its format."""
     path = folder / MANIFEST
-    if path.stat().st_size > MAX_MANIFEST_BYTES:
-        raise StorageError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes")
     try:
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise StorageError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes")
         return json.loads(path.read_text(encoding="utf-8"))
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise StorageError(f"{path} is not valid JSON: {error}") from error
 
@@ -135,6 +149,11 @@ def sha256_of(path: Path) -> str:
         while chunk := file.read(_HASH_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def _checksum_of(manifest: dict[str, Any]) -> str:
+    text = json.dumps(manifest, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _read_entry(folder: Path, entry: Any) -> Entry:
