@@ -364,7 +364,7 @@ def test_a_folder_that_is_not_ours_is_never_replaced(file, tmp_path):
 
     with pytest.raises(StorageError, match="--overwrite replaces models only"):
         save_model(model_of("original"), target, overwrite=True)
-    with pytest.raises(StorageError, match="left alone"):
+    with pytest.raises(StorageError, match="is left alone"):
         save_collection(planted_collection(), target, overwrite=True)
 
     assert [path.name for path in target.iterdir()] == [file]
@@ -405,7 +405,7 @@ def long_names(tmp_path) -> Path:
 
 
 def is_being_written(target: Path) -> bool:
-    return any(target.parent.glob(f".{target.name}.partial-[0-9]*"))
+    return any(target.parent.glob(f".{target.name}.partial/new/*"))
 
 
 def killed_while_writing(photos: Path, target: Path) -> bool:
@@ -442,6 +442,6 @@ def test_nothing_stands_under_the_name_when_a_fit_is_killed_while_writing(long_n
     assert not target.exists()
     shutil.rmtree(work_folder_of(target))  # Kept on purpose, to go on from.
     (half,) = target.parent.iterdir()
-    assert not (half / "manifest.json").exists()
+    assert not (half / "new" / "manifest.json").exists()
     save_model(model_of("original"), target)
     assert [path.name for path in target.parent.iterdir()] == ["mine"]

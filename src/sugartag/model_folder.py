@@ -26,7 +26,14 @@ from sugartag.collection.texts import Texts
 from sugartag.errors import StorageError
 from sugartag.methods.base import Fitted, Method
 from sugartag.methods.registry import METHODS, make_method
-from sugartag.storage.arrays import inside, load_array, read_manifest, save_array, write_manifest
+from sugartag.storage.arrays import (
+    inside,
+    load_array,
+    read_manifest,
+    require_format,
+    save_array,
+    write_manifest,
+)
 from sugartag.storage.aside import folder_aside
 
 FORMAT = "sugartag-model/2"
@@ -51,7 +58,7 @@ def check_target(folder: Path, *, overwrite: bool) -> None:
         raise StorageError(f"{folder} exists already; choose another name or pass --overwrite")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         try:
-            read_manifest(folder, format_name=FORMAT)
+            require_format(folder, format_name=FORMAT)
         except StorageError as error:
             raise StorageError(f"--overwrite replaces models only: {error}") from error
 

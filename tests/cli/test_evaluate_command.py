@@ -291,3 +291,16 @@ def test_all_means_every_method(photos, tmp_path, monkeypatch):
 
 def test_help_has_an_example():
     assert "sugartag evaluate photos" in done("--help").stdout
+
+
+def test_scores_are_replaced_but_never_with_somebodys_own_files(photos, tmp_path):
+    folder = tmp_path / "scores"
+    arguments = ("--methods", "original", "--hide", 0.3, "--save-scores", folder)
+    done(photos, *arguments)
+    done(photos, *arguments, "--overwrite")
+    np.save(folder / "features.npy", np.zeros(3))
+
+    line = refused(photos, *arguments, "--overwrite")
+
+    assert "sugartag did not write features.npy in it" in line
+    assert (folder / "features.npy").exists()

@@ -33,9 +33,11 @@ from sugartag.evaluation.results import (
 )
 from sugartag.methods.base import Method
 from sugartag.methods.registry import make_method
-from sugartag.storage.arrays import MANIFEST
+from sugartag.storage.arrays import describe, require_format, write_manifest
 from sugartag.storage.aside import file_aside, folder_aside
+from sugartag.storage.damage import OTHERS
 
+SCORES_FORMAT = "sugartag-scores/1"
 BYTES_IN_MEMORY = 64 << 20
 """Scores up to this size are held in memory, larger ones in a temporary file."""
 
@@ -209,15 +211,32 @@ def _result(
 def _folder_of_scores(asked: _Asked, task: Task) -> Iterator[Path | None]:
     """Yield the folder that tables of scores are files of; None to hold them in memory."""
     if asked.save_scores is not None:
-        if (asked.save_scores / MANIFEST).exists():
-            raise StorageError(f"{asked.save_scores} holds no scores; choose another --save-scores")
+        if asked.overwrite and asked.save_scores.is_dir() and any(asked.save_scores.iterdir()):
+            _require_scores(asked.save_scores)
         with folder_aside(asked.save_scores, overwrite=asked.overwrite) as folder:
             yield folder
+            _write_manifest(folder)
     elif bytes_of(task.shape) > BYTES_IN_MEMORY:
         with TemporaryDirectory(prefix="sugartag-scores-") as name:
             yield Path(name)
     else:
         yield None
+
+
+def _require_scores(folder: Path) -> None:
+    """Raise before the work unless a folder holds scores, which other scores may replace."""
+    try:
+        require_format(folder, format_name=SCORES_FORMAT)
+    except StorageError as error:
+        raise StorageError(f"{error}; choose another --save-scores") from error
+
+
+def _write_manifest(folder: Path) -> None:
+    """List what is in a folder of scores, so that a later run knows what it may replace."""
+    names = sorted(path.stem for path in folder.glob("*.npy"))
+    files = {name: describe(folder, name).as_json() for name in names}
+    others = ["concepts.json", "truth.csv"]
+    write_manifest(folder, {"format": SCORES_FORMAT, "files": files, OTHERS: others})
 
 
 def _file_of_results(asked: _Asked) -> AbstractContextManager[Path | None]:

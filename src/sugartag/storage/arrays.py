@@ -102,12 +102,7 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 def read_manifest(folder: Path, *, format_name: str) -> dict[str, Any]:
     """Read a folder's manifest and make sure it is of the format asked for."""
-    if not (folder / MANIFEST).is_file():
-        raise StorageError(f"{folder} is not a {format_name} folder: it has no {MANIFEST}")
-    manifest = parsed_manifest(folder)
-    found = manifest.get("format") if isinstance(manifest, dict) else None
-    if found != format_name:
-        raise StorageError(f"{folder} has format {found!r}; this version reads {format_name!r}")
+    manifest = _of_format(folder, format_name)
     rest = {key: value for key, value in manifest.items() if key != CHECKSUM}
     if manifest.get(CHECKSUM) != _checksum_of(rest):
         fault = "does not match" if CHECKSUM in manifest else "is missing"
@@ -116,6 +111,11 @@ def read_manifest(folder: Path, *, format_name: str) -> dict[str, Any]:
             f"{fault}; write the folder again"
         )
     return rest
+
+
+def require_format(folder: Path, *, format_name: str) -> None:
+    """Raise unless a folder says that it is of a format, whole or not."""
+    _of_format(folder, format_name)
 
 
 def parsed_manifest(folder: Path) -> Any:
@@ -149,6 +149,16 @@ def sha256_of(path: Path) -> str:
         while chunk := file.read(_HASH_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def _of_format(folder: Path, format_name: str) -> dict[str, Any]:
+    if not (folder / MANIFEST).is_file():
+        raise StorageError(f"{folder} is not a {format_name} folder: it has no {MANIFEST}")
+    manifest = parsed_manifest(folder)
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if found != format_name:
+        raise StorageError(f"{folder} has format {found!r}; this version reads {format_name!r}")
+    return dict(manifest)
 
 
 def _checksum_of(manifest: dict[str, Any]) -> str:
