@@ -126,12 +126,12 @@ def _run(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _fit(asked: dict[str, Any], folder: Path, world: str) -> dict[str, Any]:
-    from sugartag.changes.propose import Thresholds, propose
     from sugartag.collection import open_collection
     from sugartag.costs import size_of
-    from sugartag.fitting import fit_model
     from sugartag.methods.registry import make_method
-    from sugartag.model_folder import save_model
+    from sugartag.pipeline.fitting import fit_model
+    from sugartag.pipeline.model import save_model
+    from sugartag.pipeline.propose import Thresholds, propose
 
     method, out = make_method(asked["method"], asked["settings"]), folder / f"{world}.model"
     # As the fit command does: what grows with the collection goes to files.

@@ -6,7 +6,7 @@ machines.
 
 from pathlib import Path
 
-from sugartag.bench.page import found_documents, found_elsewhere, plots, render
+from performance.page import found_documents, found_elsewhere, plots, render
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -12,7 +12,7 @@ import click
 import numpy as np
 import pytest
 
-from sugartag import errors, fitting, model_folder
+from sugartag import errors
 from sugartag.anchors import clusters
 from sugartag.cli.main import COMMANDS, main
 from sugartag.collection import store
@@ -22,6 +22,7 @@ from sugartag.evaluation import calibrate, protocol, results
 from sugartag.evaluation.results import CHANGE_SHARES, MethodResult, Metrics
 from sugartag.methods.registry import METHODS
 from sugartag.methods.settings import described_settings, with_settings
+from sugartag.pipeline import fitting, model
 from sugartag.storage import arrays
 
 ROOT = Path(__file__).parents[1]
@@ -143,7 +144,7 @@ def test_every_field_of_a_results_file_is_documented() -> None:
 NUMBERS = [
     ("cli.md", f"| `--method` | `{fitting.DEFAULT_METHOD}` |"),
     ("data-formats.md", f"Format `{store.FORMAT}`"),
-    ("data-formats.md", f"Format `{model_folder.FORMAT}`"),
+    ("data-formats.md", f"Format `{model.FORMAT}`"),
     ("data-formats.md", f"format `{results.FORMAT}`"),
     ("data-formats.md", f"shards of {importer.ROWS_PER_SHARD:,} consecutive rows"),
     ("data-formats.md", f"A line may have {lines.MAX_LINE_BYTES >> 20} MiB"),

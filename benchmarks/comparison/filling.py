@@ -19,8 +19,8 @@ from comparison.rounds import Round
 from sugartag.engine import LocalEngine
 from sugartag.errors import StorageError, SugartagError
 from sugartag.evaluation.cost import machine
-from sugartag.fitting import DEFAULT_METHOD
 from sugartag.methods.registry import make_method
+from sugartag.pipeline.fitting import DEFAULT_METHOD
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 CHANGING = ("date", "machine", "cases")

@@ -8,15 +8,15 @@ import numpy as np
 
 from comparison.imported import fewer_images
 from sugartag._typing import BoolArray, FloatArray, IntArray
-from sugartag.changes import Thresholds, propose
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import inject_tags, some_images, without_truth
 from sugartag.engine.base import Engine
 from sugartag.evaluation.verdicts import VerdictCounts
-from sugartag.fitting import DEFAULT_METHOD, fit_model
-from sugartag.judging import Answers, disturb, judge
 from sugartag.methods.registry import make_method
-from sugartag.model_folder import Model
+from sugartag.pipeline.fitting import DEFAULT_METHOD, fit_model
+from sugartag.pipeline.judging import Answers, disturb, judge
+from sugartag.pipeline.model import Model
+from sugartag.pipeline.propose import Thresholds, propose
 
 HIDDEN_SHARE = 0.2
 INJECTED_RATE = 0.1

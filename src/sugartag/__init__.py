@@ -4,7 +4,6 @@ import importlib
 import typing
 
 if typing.TYPE_CHECKING:
-    from sugartag.changes import Change, Thresholds, propose, write_changes
     from sugartag.collection import (
         Collection,
         collection_from_arrays,
@@ -16,9 +15,11 @@ if typing.TYPE_CHECKING:
     from sugartag.engine import LocalEngine
     from sugartag.errors import SugartagError
     from sugartag.evaluation.protocol import evaluate, hidden_task, truth_task
-    from sugartag.fitting import fit_model
     from sugartag.methods.registry import make_method, method_names
-    from sugartag.model_folder import Model, load_model, save_model
+    from sugartag.pipeline.changes import Change, write_changes
+    from sugartag.pipeline.fitting import fit_model
+    from sugartag.pipeline.model import Model, load_model, save_model
+    from sugartag.pipeline.propose import Thresholds, propose
 
 __version__ = "0.1.0"
 
@@ -49,7 +50,6 @@ __all__ = [
 ]
 
 _HOME = {
-    "sugartag.changes": ("Change", "Thresholds", "propose", "write_changes"),
     "sugartag.collection": (
         "Collection",
         "collection_from_arrays",
@@ -61,9 +61,11 @@ _HOME = {
     "sugartag.engine": ("LocalEngine",),
     "sugartag.errors": ("SugartagError",),
     "sugartag.evaluation.protocol": ("evaluate", "hidden_task", "truth_task"),
-    "sugartag.fitting": ("fit_model",),
     "sugartag.methods.registry": ("make_method", "method_names"),
-    "sugartag.model_folder": ("Model", "load_model", "save_model"),
+    "sugartag.pipeline.changes": ("Change", "write_changes"),
+    "sugartag.pipeline.fitting": ("fit_model",),
+    "sugartag.pipeline.model": ("Model", "load_model", "save_model"),
+    "sugartag.pipeline.propose": ("Thresholds", "propose"),
 }
 """Where each name comes from. It is looked for when it is asked for: a command that needs nothing
 of it, such as one that says how to call the others, then starts at once."""

@@ -34,8 +34,8 @@ from comparison.verdicts import (
 from sugartag.collection.subset import hide_tags
 from sugartag.engine import LocalEngine
 from sugartag.evaluation.calibrate import HIDDEN_SHARE
-from sugartag.fitting import fit_model
 from sugartag.methods.registry import make_method
+from sugartag.pipeline.fitting import fit_model
 
 
 def everything(collection):

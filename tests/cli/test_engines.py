@@ -9,7 +9,7 @@ from sugartag.cli.main import main
 from sugartag.cli.progress import ProgressDisplay
 from sugartag.collection import open_collection, save_collection
 from sugartag.engine import DaskEngine, LocalEngine
-from sugartag.model_folder import load_model
+from sugartag.pipeline.model import load_model
 
 FIT = ("fit", "photos", "--out", "model")
 SUGGEST = ("suggest", "model", "photos", "--out", "changes.csv")

@@ -24,7 +24,7 @@ from sugartag.costs.limits import FEWEST_ROWS, needed
 from sugartag.costs.machine import Rates
 from sugartag.costs.size import imagined_size, size_of
 from sugartag.methods.registry import make_method
-from sugartag.model_folder import load_model
+from sugartag.pipeline.model import load_model
 
 
 def run(*arguments: object) -> Result:

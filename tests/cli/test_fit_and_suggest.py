@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from sugartag.assignment.thresholds import NEVER_ADDED, TagThresholds
 from sugartag.cli.main import main
 from sugartag.collection import open_collection
-from sugartag.model_folder import load_model, save_model
+from sugartag.pipeline.model import load_model, save_model
 from tables import Row, tags_by_image, write_table
 
 N_IMAGES = 180
@@ -311,7 +311,9 @@ def test_only_a_model_is_replaced_by_a_model_and_that_is_said_before_the_work(
 ):
     (here / "mine").mkdir()
     (here / "mine" / "manifest.json").write_text('{"name": "something else"}')
-    monkeypatch.setattr("sugartag.fitting.fit_model", lambda *_, **__: pytest.fail("too late"))
+    monkeypatch.setattr(
+        "sugartag.pipeline.fitting.fit_model", lambda *_, **__: pytest.fail("too late")
+    )
 
     line = refused("fit", "photos", "--out", target, "--overwrite")
 
@@ -332,7 +334,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sugartag.model_folder.save_array", full)
+    monkeypatch.setattr("sugartag.pipeline.model.save_array", full)
     before = names_in(here)
 
     assert "cannot write m: No space left on device" in refused("fit", "photos", "--out", "m")

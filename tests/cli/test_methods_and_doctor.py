@@ -16,10 +16,10 @@ from sugartag.collection.store import save_collection
 from sugartag.collection.subset import without_truth
 from sugartag.engine import LocalEngine
 from sugartag.errors import StorageError
-from sugartag.fitting import fit_model
 from sugartag.graph import wordnet
 from sugartag.methods.registry import METHODS, make_method
-from sugartag.model_folder import save_model
+from sugartag.pipeline.fitting import fit_model
+from sugartag.pipeline.model import save_model
 from sugartag.storage.arrays import sha256_of, write_manifest
 
 

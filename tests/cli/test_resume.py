@@ -13,13 +13,13 @@ from click.testing import CliRunner, Result
 
 import killed_fits
 from planted import resharded
-from sugartag import fitting
 from sugartag.cli.main import main
 from sugartag.collection import Collection, save_collection
+from sugartag.engine.checkpoint import work_beside
+from sugartag.engine.checkpoint.work import this_code
 from sugartag.errors import EngineError
 from sugartag.methods.tag_prior import TagPrior
-from sugartag.resuming import work_beside
-from sugartag.resuming.code import this_code
+from sugartag.pipeline import fitting
 
 KILLS = 10
 SUGAR_TC = {"image_clusters": 4, "user_clusters": 2, "units_per_cluster": 5, "taxonomy_weight": 0}
@@ -143,7 +143,7 @@ def test_an_update_that_was_stopped_is_made_again_and_is_the_same(photos, monkey
     assert run("fit", "first", "--out", "old", "--set", "components=20").exit_code == 0
     update = ("fit", "photos", "--update", "old", "--out", "new", "--checkpoint-every", 0)
     with monkeypatch.context() as patch:
-        patch.setattr("sugartag.model_folder.save_model", lambda *_, **__: raise_interrupt())
+        patch.setattr("sugartag.pipeline.model.save_model", lambda *_, **__: raise_interrupt())
         assert run(*update).exit_code == 130
 
     resumed = run(*update, "--resume")
@@ -209,7 +209,7 @@ def test_work_of_code_that_was_edited_since_is_not_resumed(photos, stop, monkeyp
     stop(None)
     edited = {**this_code(), "code": "0123456789ab"}
     with monkeypatch.context() as patch:
-        patch.setattr("sugartag.resuming.work.this_code", lambda: edited)
+        patch.setattr("sugartag.engine.checkpoint.work.this_code", lambda: edited)
         result = run(*FIT, "--resume")
 
     assert result.exit_code == 2

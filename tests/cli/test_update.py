@@ -16,7 +16,7 @@ from sugartag.cli.main import main
 from sugartag.collection import open_collection
 from sugartag.collection.align import seen_from
 from sugartag.costs import machine
-from sugartag.model_folder import load_model
+from sugartag.pipeline.model import load_model
 from tables import Row, write_table
 
 TOPICS = {"sea": ["beach", "sand"], "wood": ["tree", "müll"], "home": ["cat", "sofa"]}

@@ -15,7 +15,7 @@ import pytest
 from engine_contract import InOrder, Summed, sum_and_leave_a_mark, sum_of_rows
 from sugartag.engine import DaskEngine, LocalEngine, row_blocks
 from sugartag.engine import dask as dask_engine
-from sugartag.resuming import ResumableEngine
+from sugartag.engine.checkpoint import ResumableEngine
 
 BLOCKS = row_blocks(410, 2)
 """Of three spans of 64 blocks, a group of eight, and one of five."""

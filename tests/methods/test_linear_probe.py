@@ -10,7 +10,7 @@ from sugartag.collection.model import Collection
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.linalg.distances import unit_rows
 from sugartag.methods.linear_probe import LinearProbe
-from sugartag.methods.linear_probe_sums import (
+from sugartag.methods.linear_probe.sums import (
     DEFAULT_RIDGE,
     HELD_OUT_EVERY,
     RIDGES,

@@ -13,10 +13,10 @@ from sugartag.errors import SettingsError
 from sugartag.graph.tag_affinity import cooccurrence, tag_affinity
 from sugartag.linalg.laplacian import laplacian
 from sugartag.linalg.tucker import Tucker
-from sugartag.methods.mrtf import RankingFactorisation, barred_tags
-from sugartag.methods.mrtf_graphs import counts_of_equal_share, user_graph
-from sugartag.methods.mrtf_start import Ranks, smoothed_tags, warm_start
-from sugartag.methods.mrtf_training import (
+from sugartag.methods.mrtf.estimator import RankingFactorisation, barred_tags
+from sugartag.methods.mrtf.graphs import counts_of_equal_share, user_graph
+from sugartag.methods.mrtf.start import Ranks, smoothed_tags, warm_start
+from sugartag.methods.mrtf.training import (
     Descent,
     Laplacians,
     Objective,

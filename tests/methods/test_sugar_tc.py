@@ -15,8 +15,8 @@ from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.methods.settings import with_settings
 from sugartag.methods.sugar_tc import SugarTC
-from sugartag.methods.sugar_tc_fitted import FittedSugarTC
-from sugartag.methods.sugar_tc_stages import build_graph, build_problem
+from sugartag.methods.sugar_tc.fitted import FittedSugarTC
+from sugartag.methods.sugar_tc.stages import build_graph, build_problem
 from sugartag.methods.tag_prior import TagPrior
 
 WORDS = ["dog", "cat", "animal", "beach", "sea", "sand", "2009", "nikon"]

@@ -11,7 +11,7 @@ from planted import planted_collection
 from sugartag.collection.build import collection_from_arrays
 from sugartag.errors import SettingsError
 from sugartag.methods.tag_prop import TagProp
-from sugartag.methods.tag_prop_weights import (
+from sugartag.methods.tag_prop.weights import (
     DOUBT,
     LikelihoodProblem,
     Weights,

@@ -10,8 +10,8 @@ from planted import NEVER_USED, UNTAGGED, as_new, planted_collection
 from sugartag.collection.build import collection_from_arrays
 from sugartag.engine import LocalEngine
 from sugartag.errors import CollectionError, SettingsError
-from sugartag.methods.trvsc import TRVSC, Start, minimised
-from sugartag.methods.trvsc_updates import Consistency, objective, pull, updated
+from sugartag.methods.trvsc.estimator import TRVSC, Start, minimised
+from sugartag.methods.trvsc.updates import Consistency, objective, pull, updated
 
 
 def literal_objective(values, images, tags, given, fidelity):

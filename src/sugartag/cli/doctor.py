@@ -80,7 +80,7 @@ def _checked(folder: Path) -> str:
     """Open the folder with every hash checked, and say what it holds."""
     from sugartag.collection import open_collection
     from sugartag.collection.store import FORMAT
-    from sugartag.model_folder import load_model
+    from sugartag.pipeline.model import load_model
     from sugartag.storage.arrays import MANIFEST
 
     manifest = folder / MANIFEST

@@ -53,8 +53,8 @@ def command(
     from sugartag.costs.estimate import USUAL_ROWS, Plan
     from sugartag.costs.limits import FEWEST_ROWS, rows_that_fit
     from sugartag.costs.machine import measure_rates
-    from sugartag.fitting import DEFAULT_METHOD
     from sugartag.methods.registry import make_method
+    from sugartag.pipeline.fitting import DEFAULT_METHOD
 
     method = make_method(name or DEFAULT_METHOD, parsed_settings(settings))
     size, rates = _size(collection, imagined), measure_rates()

@@ -16,7 +16,7 @@ from sugartag.cli.resuming import Checkpoints, kept_work, resume_options, sha256
 from sugartag.storage.arrays import MANIFEST
 
 if TYPE_CHECKING:
-    from sugartag.model_folder import Model
+    from sugartag.pipeline.model import Model
 
 NOT_WITH_UPDATE = {"name": "--method", "settings": "--set", "seed": "--seed"}
 """A model keeps its own."""
@@ -64,7 +64,7 @@ def command(
       sugartag fit photos/ --out photos.model --method sugar-plus --set components=128
       sugartag fit new/ --update photos.model --out photos2.model
     """  # noqa: D301 - click looks for the backspace character itself
-    from sugartag.model_folder import check_target
+    from sugartag.pipeline.model import check_target
 
     if corrections is not None and model is None:
         raise click.UsageError("--corrections needs --update", click.get_current_context())
@@ -110,9 +110,9 @@ def _fit(
     overwrite: bool,
 ) -> str:
     from sugartag.collection import open_collection
-    from sugartag.fitting import DEFAULT_METHOD, fit_model
     from sugartag.methods.registry import make_method
-    from sugartag.model_folder import save_model
+    from sugartag.pipeline.fitting import DEFAULT_METHOD, fit_model
+    from sugartag.pipeline.model import save_model
 
     method = make_method(name or DEFAULT_METHOD, parsed_settings(settings))
     tagged = open_collection(collection)
@@ -147,10 +147,10 @@ def _update(
     *,
     overwrite: bool,
 ) -> str:
-    from sugartag.changes.files import read_decisions
     from sugartag.collection import open_collection
-    from sugartag.fitting import update_model
-    from sugartag.model_folder import load_model, save_model
+    from sugartag.pipeline.changes import read_decisions
+    from sugartag.pipeline.fitting import update_model
+    from sugartag.pipeline.model import load_model, save_model
 
     loaded = load_model(model)
     opened = update_kept_within(max_memory, loaded, open_collection(collection), choice)
@@ -175,7 +175,7 @@ def _update(
 
 def _report(line: str, model: "Model") -> str:
     """Return the line, and after it what the evidence is worth if the model says so."""
-    from sugartag.fitting import evidence_summary
+    from sugartag.pipeline.fitting import evidence_summary
 
     summary = evidence_summary(model.fitted)
     return f"{line}\n{summary}" if summary else line

@@ -12,7 +12,7 @@ from sugartag.methods.base import Method, Updatable
 
 if TYPE_CHECKING:
     from sugartag.costs.estimate import Plan
-    from sugartag.model_folder import Model
+    from sugartag.pipeline.model import Model
 
 max_memory_option = click.option(
     "--max-memory",

@@ -14,9 +14,9 @@ import click
 from sugartag.cli.engines import EngineChoice
 from sugartag.cli.main import EXIT_STOPPED
 from sugartag.cli.progress import ProgressDisplay
+from sugartag.engine.checkpoint import ResumableEngine, Work, work_beside
+from sugartag.engine.checkpoint.engine import SECONDS_BETWEEN
 from sugartag.errors import EngineError, StorageError
-from sugartag.resuming import ResumableEngine, Work, work_beside
-from sugartag.resuming.engine import SECONDS_BETWEEN
 
 GO_ON = "what is done is kept: repeat the command with --resume to go on"
 

@@ -42,12 +42,12 @@ def command(
     Example:
       sugartag suggest photos.model photos/ --out changes.csv
     """  # noqa: D301 - click looks for the backspace character itself
-    from sugartag.changes import Thresholds, propose, write_changes
-    from sugartag.changes.files import check_explained, check_kind
-    from sugartag.changes.reasons import require_explaining
     from sugartag.cli.progress import ProgressDisplay
     from sugartag.collection import open_collection
-    from sugartag.model_folder import load_model
+    from sugartag.pipeline.changes import check_explained, check_kind, write_changes
+    from sugartag.pipeline.model import load_model
+    from sugartag.pipeline.propose import Thresholds, propose
+    from sugartag.pipeline.reasons import require_explaining
 
     check_kind(out)
     if explain is not None:

@@ -10,7 +10,7 @@ from sugartag.costs.formulas import disk_parts, held_parts, thread_parts
 from sugartag.costs.machine import Rates
 from sugartag.costs.size import Size, size_of
 from sugartag.methods.base import Method
-from sugartag.model_folder import Model
+from sugartag.pipeline.model import Model
 
 USUAL_ROWS = 8_192
 """Images of a block, unless memory is short."""

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from sugartag.costs.calibration import shipped_costs
 from sugartag.costs.estimate import USUAL_ROWS, Plan
+from sugartag.engine.checkpoint.engine import MAX_PILED_BYTES
 from sugartag.errors import CapacityError
-from sugartag.resuming.engine import MAX_PILED_BYTES
 
 ROOM = 1.25
 """A limit must be larger than the estimate by this factor."""

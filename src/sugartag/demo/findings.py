@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sugartag.changes import Change
 from sugartag.collection.model import Collection
 from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE, SMALL_TENSOR, Contestant
 from sugartag.evaluation.cost import machine
 from sugartag.evaluation.protocol import Task
 from sugartag.evaluation.results import MethodResult
+from sugartag.pipeline.changes import Change
 from sugartag.report.content import (
     Charts,
     Counts,

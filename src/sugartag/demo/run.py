@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from sugartag.changes import Thresholds, propose
 from sugartag.collection.model import Collection
 from sugartag.demo.contest import CONTESTANTS, HIDDEN_SHARE, evaluated
 from sugartag.demo.findings import build_report
@@ -13,9 +12,10 @@ from sugartag.demo.shipped import import_shipped
 from sugartag.engine.base import Engine
 from sugartag.evaluation.protocol import hidden_task
 from sugartag.evaluation.results import MethodResult
-from sugartag.fitting import evidence_summary, fit_model
-from sugartag.judging import disturb, judge
 from sugartag.methods.base import Method
+from sugartag.pipeline.fitting import evidence_summary, fit_model
+from sugartag.pipeline.judging import disturb, judge
+from sugartag.pipeline.propose import Thresholds, propose
 from sugartag.report.content import Trust
 from sugartag.report.page import write_report
 

@@ -9,10 +9,10 @@ from sugartag.errors import SettingsError
 from sugartag.methods.base import Method
 from sugartag.methods.implicit_als import ImplicitALS
 from sugartag.methods.linear_probe import LinearProbe
-from sugartag.methods.locality import LocalLowRank
-from sugartag.methods.low_rank import LowRank
+from sugartag.methods.lr import LowRank
+from sugartag.methods.lslr import LocalLowRank
 from sugartag.methods.mrtf import RankingFactorisation
-from sugartag.methods.nonlinear import NonlinearCompletion
+from sugartag.methods.nmc import NonlinearCompletion
 from sugartag.methods.original import Original
 from sugartag.methods.settings import with_settings
 from sugartag.methods.sugar_plus import SugarPlus

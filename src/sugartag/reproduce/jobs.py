@@ -22,8 +22,8 @@ from sugartag.evaluation.tuning import Trial, tune, tuning_task
 from sugartag.methods.base import Fitted, Method
 from sugartag.methods.registry import make_method
 from sugartag.methods.sugar_tc import SugarTC
-from sugartag.methods.sugar_tc_fitted import FittedSugarTC
-from sugartag.methods.sugar_tc_stages import build_graph, build_problem, complete
+from sugartag.methods.sugar_tc.fitted import FittedSugarTC
+from sugartag.methods.sugar_tc.stages import build_graph, build_problem, complete
 from sugartag.reproduce.cache import Job
 from sugartag.reproduce.data import Data
 from sugartag.reproduce.measure import Measures, measured

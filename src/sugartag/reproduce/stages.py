@@ -20,10 +20,10 @@ from sugartag.evaluation.cost import BYTES_PER_MB, SECONDS_BETWEEN_SAMPLES, resi
 from sugartag.graph.collection_affinity import collection_affinity, count_tags_together
 from sugartag.graph.image_links import self_tuned_bandwidth
 from sugartag.graph.user_links import user_links
-from sugartag.methods.mrtf import build_objective
+from sugartag.methods.mrtf.estimator import build_objective
 from sugartag.methods.near_images import image_graph
-from sugartag.methods.triclusters import tricluster
-from sugartag.methods.ttc_parts import build_graphs
+from sugartag.methods.ttc.parts import build_graphs
+from sugartag.methods.ttc.triclusters import tricluster
 
 CLUSTERING, ADJACENCY = "clustering", "adjacency"
 COMPLETION, ASSIGNMENT = "completion", "assignment"

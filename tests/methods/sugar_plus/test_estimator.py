@@ -13,14 +13,14 @@ from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.synthetic import World
 from sugartag.engine import LocalEngine
 from sugartag.errors import SettingsError
-from sugartag.fitting import fit_model
 from sugartag.methods.base import Calibrated, Explains, Updatable
 from sugartag.methods.registry import make_method
 from sugartag.methods.settings import with_settings
 from sugartag.methods.sugar_plus import SugarPlus
 from sugartag.methods.sugar_plus import model as model_module
 from sugartag.methods.sugar_plus.calibration import DOUBT_BELOW
-from sugartag.model_folder import load_model, save_model
+from sugartag.pipeline.fitting import fit_model
+from sugartag.pipeline.model import load_model, save_model
 
 NOTHING = sparse.csr_array((0, 0))
 NOISY = World(n_images=1_500, n_tags=120, n_owners=150, random_noise=2.0, habits_per_owner=1.0)

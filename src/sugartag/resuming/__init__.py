@@ -1,6 +1,0 @@
-"""Runs that were killed and go on: an engine that keeps what its passes gave, and where it is."""
-
-from sugartag.resuming.engine import ResumableEngine
-from sugartag.resuming.work import Work, work_beside
-
-__all__ = ["ResumableEngine", "Work", "work_beside"]
