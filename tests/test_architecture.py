@@ -11,8 +11,8 @@ import sugartag
 SOURCE = Path(sugartag.__file__).parent
 
 ROWS = [
-    {"errors", "_typing", "_rules"},
-    {"_extras"},
+    {"errors", "_typing"},
+    {"_extras", "_rules"},
     {"storage"},
     {"engine"},
     {"linalg"},

@@ -1,7 +1,8 @@
 """What is declared beside a stored type is what is checked when it is read back."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, fields, is_dataclass
+from types import UnionType
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -24,6 +25,11 @@ from sugartag._rules import (
     rises,
 )
 from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.assignment.calibration import Calibration
+from sugartag.assignment.thresholds import TagThresholds
+from sugartag.collection.align import Catalogue
+from sugartag.collection.model import Collection
+from sugartag.methods.registry import METHODS
 
 
 @dataclass
@@ -142,3 +148,34 @@ def test_parts_that_make_no_sparse_array_are_refused(part, array):
 def test_a_sparse_array_of_an_impossible_shape_is_refused(shape):
     with pytest.raises((ValueError, TypeError)):
         check_csr(np.ones(3), np.array([0, 1, 2]), np.array([0, 1, 3]), shape)
+
+
+def stored_types() -> dict[str, type]:
+    """Return every dataclass that a model folder holds, by name."""
+    found: dict[str, type] = {}
+
+    def visit(hint: object) -> None:
+        hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+        for option in get_args(hint) if isinstance(hint, UnionType) else [hint]:
+            if is_dataclass(option) and option is not Collection and option not in found.values():
+                found[f"{option.__module__}.{option.__qualname__}"] = option
+                for inner in get_type_hints(option, include_extras=True).values():
+                    visit(inner)
+
+    for kind in (
+        *(method.fitted_type for method in METHODS.values()), Calibration, TagThresholds, Catalogue
+    ):  # fmt: skip
+        visit(kind)
+    return found
+
+
+@pytest.mark.parametrize("name", stored_types())
+def test_every_stored_array_has_its_shape_beside_its_type(name):
+    kind = stored_types()[name]
+    hints = get_type_hints(kind, include_extras=True)
+
+    for part in fields(kind):
+        hint = hints[part.name]
+        if "array" in str(hint).lower():
+            rules = hint.__metadata__ if get_origin(hint) is Annotated else ()
+            assert any(isinstance(rule, Shape) for rule in rules), part.name

@@ -9,9 +9,11 @@ posterior, so a flat piece of the curve ties no two images.
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Within
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.assignment.calibration import MonotoneMap
 from sugartag.assignment.thresholds import NEVER_ADDED, NEVER_DOUBTED, TagThresholds
@@ -49,7 +51,7 @@ class Calibrator:
 
     given_rate: MonotoneMap
     """g: how often a tag with this prediction is given."""
-    recall: float
+    recall: Annotated[float, Within(0, 1)]
     """rho."""
     noise: NoiseModel
     worth: Worth

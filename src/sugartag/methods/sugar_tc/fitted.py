@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from scipy import sparse
 
-from sugartag._rules import AnyNumber
+from sugartag._rules import AnyNumber, Below, Rising, Shape
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.assignment.assign import Assignment, reconstructed
 from sugartag.collection.model import Rows
@@ -22,17 +22,17 @@ class FittedSugarTC:
 
     linker: ImageLinker
     unit_features: bool
-    anchor_image: IntArray
+    anchor_image: Annotated[IntArray, Shape("anchor images"), Below("images"), Rising()]
     """Rows of the anchor images in the collection that was fitted, ascending."""
-    anchor_user: IntArray
+    anchor_user: Annotated[IntArray, Shape("anchor users"), Below("owners+1")]
     """Owner indices of the anchor users."""
-    user_links: SparseRows
+    user_links: Annotated[SparseRows, Shape("owners+1", "anchor users")]
     """Owners x anchor users, with an empty last row for unknown owners."""
     assignment: Assignment
-    tensor: FloatArray | None
+    tensor: Annotated[FloatArray | None, Shape("tags", "anchor images", "anchor users")]
     """The completed tensor, kept for scoring by reconstruction only."""
-    tag_affinity: SparseRows | None
-    objective: float
+    tag_affinity: Annotated[SparseRows | None, Shape("tags", "tags")]
+    objective: Annotated[float, AnyNumber()]
     gap: Annotated[float, AnyNumber()]
     """How far above the constrained minimum the objective may be, relatively; nan if unknown."""
 
