@@ -5,6 +5,7 @@ Nothing here is ever unpickled: a file that would need it is refused by name.
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
@@ -122,6 +123,8 @@ def parsed_manifest(folder: Path) -> Any:
     """Return what the manifest of a folder holds, whatever its format."""
     path = folder / MANIFEST
     try:
+        if not path.is_file():
+            raise StorageError(f"{folder} has no {MANIFEST}")
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise StorageError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes")
         return json.loads(path.read_text(encoding="utf-8"))
@@ -179,7 +182,7 @@ def _read_entry(folder: Path, entry: Any) -> Entry:
 
 
 def _has_items(path: Path) -> bool:
-    """Tell whether the array is non-empty (an empty file cannot be mapped)."""
+    """Tell whether the array is non-empty (an empty file cannot be mapped), and all of it there."""
     with path.open("rb") as file:
         version = np.lib.format.read_magic(file)
         read = (
@@ -188,6 +191,11 @@ def _has_items(path: Path) -> bool:
             else np.lib.format.read_array_header_2_0
         )
         shape, _, dtype = read(file)
+        begins = file.tell()
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are never loaded")
-    return bool(np.prod(shape, dtype=np.int64) > 0)
+    # In Python's own numbers: numpy's overflow for what a header may say.
+    needed, there = math.prod(shape) * dtype.itemsize, path.stat().st_size - begins
+    if min(shape, default=0) < 0 or max(shape, default=0) >= 2**63 or needed > there:
+        raise ValueError(f"shape {shape} needs {needed} bytes, and there are {there}")
+    return math.prod(shape) > 0
