@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from sugartag.errors import SugartagError
+from sugartag.errors import StorageError, SugartagError
 
 
 class Listed(NamedTuple):
@@ -63,6 +63,13 @@ class _Commands(click.Group):
         """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, listed.in_short) for name, listed in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command asked for; click itself would end without a word where nobody reads."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise StorageError("standard output: Broken pipe; nobody reads it any more") from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command; what a user can mend is reported in one line."""

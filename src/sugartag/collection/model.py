@@ -153,10 +153,18 @@ class Collection:
 
     def require_tags(self, needed_for: str) -> None:
         """Raise if no image has a tag."""
-        if self.n_tags == 0:
+        if not any(shard.tags.nnz for shard in self.shards):
             raise CollectionError(
                 f"{needed_for} needs tags and this collection has none; "
                 "import a table in which some images have tags"
+            )
+
+    def require_owners(self, needed_for: str) -> None:
+        """Raise if the owner of no image is known."""
+        if not self.n_owners or all((shard.owner == self.nobody).all() for shard in self.shards):
+            raise CollectionError(
+                f"{needed_for} needs owners and this collection has none; "
+                "import a table in which some images have an owner"
             )
 
     def require_features(self, needed_for: str) -> None:

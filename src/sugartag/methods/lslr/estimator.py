@@ -167,6 +167,7 @@ class LocalLowRank:
     ) -> FittedLocalLowRank:
         """Cut the images into clusters and factorise the tags of all of them together."""
         collection.require_features(self.name)
+        collection.require_tags(self.name)
         partition = make_partition(
             collection,
             math.ceil(collection.n_images / self.cluster_size),

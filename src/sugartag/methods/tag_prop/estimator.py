@@ -111,6 +111,7 @@ class TagProp:
     ) -> FittedTagProp:
         """Search the neighbours of the images drawn, and learn the weights from them."""
         collection.require_features(self.name)
+        collection.require_tags(self.name)
         asked: Mapping[str, Any] = {
             "collection": collection,
             "neighbours": self.neighbours,
