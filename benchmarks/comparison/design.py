@@ -23,7 +23,8 @@ GRID: Mapping[str, Sequence[float]] = {
     "tag_penalty": (2.0, 5.0, 15.0),
     "whitening": (0.0, 0.25, 0.5),
     "visual_share": (0.33, 0.5, 0.67),
-    "name_similarity": (0.0, 0.1, 0.2, 0.4),
+    "name_similarity": (0.0, 0.15, 0.3, 0.6),
+    "name_prior": (0.0, 0.05, 0.1, 0.2),
     "neighbour_weight": (0.0, 0.05, 0.15),
     "own_weight": (1.0, 2.0, 4.0),
 }

@@ -23,7 +23,7 @@ from comparison.ablations import (
 from comparison.jobs import read_json, write_json
 from sugartag.methods.registry import make_method
 
-NAMES, VIEW = "without name similarity", "without the joint view"
+NAMES, VIEW = "without names in the joint view", "without the joint view"
 
 
 def by_seed(*values):
@@ -76,7 +76,7 @@ def test_a_part_must_not_lose_much_anywhere(lost, earns):
 
     assert earns_its_place(found) is earns
     cells = earning_table({NAMES: found}).splitlines()[2].split(" | ")
-    assert cells[0] == "| name similarity"
+    assert cells[0] == "| names in the joint view"
     assert cells[1] == "+0.020 (MAP, Material Design Icons)"
     assert cells[2] == "-0.003 (MAP, OpenClipart)"
     assert cells[3] == ("yes |" if earns else "**no** |")
@@ -166,7 +166,7 @@ def test_a_run_continues_where_it_stopped(data, tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, *words) == 0
 
     assert len(asked) == 5
-    assert asked[4] == ({"name_similarity": 0.0}, 1)
+    assert asked[4] == ({"name_prior": 0.0}, 1)
     assert read_json(out)["cases"]["mdi"][VERDICTS] == {}
 
 

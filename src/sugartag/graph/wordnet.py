@@ -1,6 +1,6 @@
 """The noun taxonomy of WordNet, and how alike two tags are in it.
 
-This is the one module of the package that reads files: the taxonomy is shipped as package data.
+The taxonomy is shipped as package data and read when it is first asked for.
 """
 
 import gzip
@@ -62,18 +62,18 @@ class Taxonomy:
         spelling that WordNet has is taken before any singular made from a plural.
         """
         return next(
-            (self.first_sense[name] for name in _lemmas(tag) if name in self.first_sense), None
+            (self.first_sense[name] for name in spellings(tag) if name in self.first_sense), None
         )
 
 
-def _lemmas(tag: str) -> Iterator[str]:
-    """Yield what WordNet might call a tag, the likeliest first."""
+def spellings(tag: str) -> Iterator[str]:
+    """Yield what a dictionary of nouns might call a tag, the likeliest first."""
     folded = tag.casefold().strip()
     words = [word for word in _WORD_GAP.split(folded) if word]
     as_typed = re.sub(r"\s+", "_", folded)
-    spellings = [as_typed, *(gap.join(words) for gap in ("_", "-", ""))]
-    yield from spellings
-    for spelling in spellings:
+    found = [as_typed, *(gap.join(words) for gap in ("_", "-", ""))]
+    yield from found
+    for spelling in found:
         # As in WordNet itself: without this "is" would be the plural of "i", which is iodine.
         if len(spelling) <= 2 or spelling.endswith("ss"):
             continue

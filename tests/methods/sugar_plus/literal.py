@@ -9,7 +9,7 @@ from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine import LocalEngine
-from sugartag.graph.wordnet import LinSimilarity, load_taxonomy
+from sugartag.graph.name_vectors import load_name_vectors
 from sugartag.methods.sugar_plus import FittedSugarPlus, SugarPlus
 from sugartag.methods.sugar_plus.blocks import Blocks
 from sugartag.methods.sugar_plus.estimator import given_tags
@@ -154,22 +154,46 @@ def joint_refit(views: Views, rows: Rows, tag: int, left_out: int | None = None)
     if left_out is not None:
         weight[left_out] = 0.0
     penalty = penalties(views.blocks, views.blocks.visual.penalty)[kept]
-    return z[:, kept] @ ridge(z[:, kept], given(rows)[:, tag], weight, penalty)
+    expected, y = name_prior(views)[kept, tag], given(rows)[:, tag]
+    return z[:, kept] @ ridge_towards(expected, z[:, kept], y, weight, penalty)
+
+
+def ridge_towards(
+    expected: np.ndarray, z: np.ndarray, y: np.ndarray, weight: np.ndarray, penalty: np.ndarray
+) -> np.ndarray:
+    """Return the weights of a ridge regression that shrinks them to what is expected."""
+    return expected + ridge(z, y - z @ expected, weight, penalty)
+
+
+def name_prior(views: Views) -> np.ndarray:
+    """Return B0, predictors x tags: what names say of tags, and 0 for the dense predictors."""
+    found = np.zeros((views.blocks.width, views.n_tags))
+    tags = views.weights.name_prior * views.similarity.toarray()[views.blocks.tags.predictor]
+    found[: len(tags)] = tags
+    return found
+
+
+def name_similarity(names, uses: np.ndarray) -> np.ndarray:
+    """Return S: the cosine of the vectors of two used names, from 0 at 0.4 to 1."""
+    table = load_name_vectors()
+    found = np.zeros((len(names), len(names)))
+    for a, source in enumerate(names):
+        for b, target in enumerate(names):
+            known = source in table.row and target in table.row
+            if a != b and uses[a] and uses[b] and known:
+                one, other = (
+                    table.codes[table.row[name]].astype(float) for name in (source, target)
+                )
+                cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+                found[a, b] = max((cosine - 0.4) / 0.6, 0.0)
+    return found
 
 
 def name_matrix(names, uses: np.ndarray, spread: np.ndarray, weight: float) -> np.ndarray:
     """Return G: 1 for a tag itself, and what it lends to tags with a similar name."""
-    used = np.flatnonzero(uses)
-    lin = LinSimilarity.of_tags(
-        load_taxonomy(), [names[tag] for tag in used], uses[used].astype(np.int64)
-    ).rows(slice(0, len(used)))
-    found = np.eye(len(names))
-    for a, source in enumerate(used):
-        for b, target in enumerate(used):
-            if a != b and lin[a, b] > 0.5:
-                scale = (spread[target] + 1e-3) / (spread[source] + 1e-3)
-                found[source, target] = weight * (lin[a, b] - 0.5) / 0.5 * scale
-    return found
+    scale = spread + 1e-3
+    lent = name_similarity(names, uses) * scale[None, :] / scale[:, None]
+    return np.eye(len(names)) + weight * lent
 
 
 def votes(rows: Rows, codes: np.ndarray, near: Neighbours, n_owners: int) -> np.ndarray:

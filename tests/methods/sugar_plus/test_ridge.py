@@ -7,9 +7,11 @@ from methods.sugar_plus.literal import (
     SMALL,
     given,
     joint_refit,
+    name_prior,
     penalties,
     predictors,
     ridge,
+    ridge_towards,
     views_of,
     without_itself,
 )
@@ -46,14 +48,19 @@ def test_the_visual_weights_are_those_of_a_ridge_on_what_images_show(views, rows
     np.testing.assert_allclose(views.visual.weights, expected, atol=1e-4)
 
 
-def test_the_joint_weights_of_a_tag_are_those_of_a_ridge_without_its_own_column(views, rows):
+def test_the_joint_weights_of_a_tag_are_those_of_a_ridge_towards_names_without_its_own_column(
+    views, rows
+):
     z, y = predictors(rows, views.blocks), given(rows)
     penalty = penalties(views.blocks, SMALL.joint_penalty)
 
     for tag in range(views.n_tags):
         kept = without_itself(views.blocks, tag)
         expected = np.zeros(views.blocks.width)
-        expected[kept] = ridge(z[:, kept], y[:, tag], views.image_weight, penalty[kept])
+        prior = name_prior(views)[kept, tag]
+        expected[kept] = ridge_towards(
+            prior, z[:, kept], y[:, tag], views.image_weight, penalty[kept]
+        )
         np.testing.assert_allclose(views.joint.weights[:, tag], expected, atol=1e-4)
 
 
@@ -170,5 +177,6 @@ def test_the_spread_is_the_weighted_deviation_of_the_predictions(views, rows):
 def test_sums_over_no_images_predict_nothing(views):
     nothing = Statistics.zero(views.blocks)
 
-    assert not JointRidge.solve(nothing, views.blocks).weights.any()
+    no_prior = 0.0 * views.similarity
+    assert not JointRidge.solve(nothing, views.blocks, no_prior).weights.any()
     assert not VisualRidge.solve(nothing, views.blocks, 1.0).weights.any()

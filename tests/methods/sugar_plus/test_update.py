@@ -90,7 +90,8 @@ def assert_as_at_once(model, whole):
         found, wanted = getattr(views.statistics, name), getattr(expected, name)
         np.testing.assert_allclose(found, wanted, atol=1e-3)
     assert views.statistics.count == whole.n_images
-    joint = JointRidge.solve(expected, views.blocks)
+    prior = METHOD.name_prior * views.similarity
+    joint = JointRidge.solve(expected, views.blocks, prior)
     visual = VisualRidge.solve(expected, views.blocks, METHOD.visual_penalty)
     np.testing.assert_allclose(views.joint.weights, joint.weights, atol=1e-4)
     np.testing.assert_allclose(views.visual.weights, visual.weights, atol=1e-4)

@@ -79,7 +79,7 @@ def test_without_features_other_tags_are_all_there_is(small):
 
 
 def test_views_solved_anew_from_the_same_sums_are_the_same(views):
-    again = views.with_statistics(views.statistics, views.names)
+    again = views.solved_again()
 
     np.testing.assert_array_equal(again.joint.weights, views.joint.weights)
     np.testing.assert_array_equal(again.visual.weights, views.visual.weights)

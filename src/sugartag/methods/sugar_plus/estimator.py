@@ -16,9 +16,8 @@ from sugartag.methods.sugar_plus.blocks import Blocks, TagBlock, VisualBlock
 from sugartag.methods.sugar_plus.calibration import calibrate
 from sugartag.methods.sugar_plus.model import FittedSugarPlus
 from sugartag.methods.sugar_plus.neighbours import find_neighbours
-from sugartag.methods.sugar_plus.ridge import JointRidge, VisualRidge
 from sugartag.methods.sugar_plus.statistics import accumulate, series_weights
-from sugartag.methods.sugar_plus.tag_names import name_operator
+from sugartag.methods.sugar_plus.tag_names import name_similarities
 from sugartag.methods.sugar_plus.views import Views, ViewWeights
 
 logger = logging.getLogger(__name__)
@@ -47,7 +46,9 @@ class SugarPlus:
     visual_share: float = 0.5
     """Weight of the visual view; the joint view has the rest."""
     name_similarity: float = 0.3
-    """What the looks of tags with a similar name count; 0 leaves names out."""
+    """What the looks of tags with a similar name count."""
+    name_prior: float = 0.1
+    """The weight that a tag is expected to have for one of the same meaning; data overrides it."""
     neighbour_weight: float = 0.05
     """Weight of the owner's similar images; 0 leaves them out."""
     neighbour_width: float = 0.5
@@ -63,7 +64,7 @@ class SugarPlus:
 
     def __post_init__(self) -> None:
         counts = ("components", "max_predictors", "history")
-        weights = ("name_similarity", "neighbour_weight", "own_weight")
+        weights = ("name_similarity", "name_prior", "neighbour_weight", "own_weight")
         require_not_negative(self, *counts, *weights)
         require_positive(self, "visual_penalty", "joint_penalty", "tag_penalty", "neighbour_width")
         for name in ("whitening", "visual_share", "spread_power"):
@@ -111,18 +112,17 @@ class SugarPlus:
     ) -> Views:
         """Add up the statistics, solve both ridges, gather names and neighbours."""
         statistics = accumulate(collection, blocks, weight, engine=engine)
-        visual = VisualRidge.solve(statistics, blocks, self.visual_penalty)
-        return Views(
-            blocks=blocks,
-            statistics=statistics,
-            visual=visual,
-            joint=JointRidge.solve(statistics, blocks),
-            names=name_operator(
-                collection.tag_names,
-                statistics.uses,
-                visual.spread(statistics),
+        return Views.solve(
+            statistics,
+            blocks,
+            ViewWeights(
+                self.visual_share,
+                self.visual_penalty,
                 self.name_similarity if blocks.visual.width else 0.0,
+                self.name_prior,
+                self.neighbour_weight,
             ),
+            similarity=name_similarities(collection.tag_names, statistics.uses),
             neighbours=find_neighbours(
                 collection,
                 blocks.visual,
@@ -131,12 +131,6 @@ class SugarPlus:
                 engine=engine,
             ),
             image_weight=weight,
-            weights=ViewWeights(
-                self.visual_share,
-                self.visual_penalty,
-                self.name_similarity,
-                self.neighbour_weight,
-            ),
         )
 
 

@@ -1,9 +1,10 @@
 """The two ridge regressions of every tag, with exact leave-one-out in closed form.
 
 The visual view regresses tags on the dense predictors alone; the joint view also on the other tags.
-With P = (Z'WZ + penalty)^-1 the weights are B = P Z'WY. A tag must not predict itself: leaving its
-own column t out of the regression changes its weights to B_t - P_t B_tt / P_tt (Steck's EASE, for
-a target that is not the column itself). Leaving image i out of the fit needs no refit: its
+With P = (Z'WZ + penalty)^-1 the weights are B = P (Z'WY + penalty B0), shrunk towards B0: what the
+names of tags say of each other in the joint view, 0 elsewhere. A tag must not predict itself: its
+weights without its own column t are B_t - P_t B_tt / P_tt (Steck's EASE, for a target that is not
+the column itself). Leaving image i out of the fit needs no refit: its
 prediction f becomes y - (y - f) / (1 - h), with the leverage h = w_i (z'Pz - (P_t'z)^2 / P_tt), the
 last term only where the image has tag t among its predictors.
 """
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from sugartag._rules import Shape
 from sugartag._typing import FloatArray, IntArray, SparseRows
@@ -81,16 +82,23 @@ class JointRidge:
     """P, float32."""
 
     @classmethod
-    def solve(cls, statistics: Statistics, blocks: Blocks) -> "JointRidge":
-        """Solve the normal equations of all tags at once, no tag predicting itself."""
+    def solve(cls, statistics: Statistics, blocks: Blocks, prior: SparseRows) -> "JointRidge":
+        """Solve the normal equations of all tags at once, no tag predicting itself.
+
+        ``prior`` is B0, tags x tags: what the weights of tags for each other are shrunk towards.
+        """
         predictor, n_tags = blocks.tags.predictor, blocks.tags.width
         gram = statistics.gram.copy()
         penalty = _dense_penalty(len(gram), blocks.visual.penalty)
         penalty[:n_tags] = blocks.tags.penalty
         gram[np.diag_indices_from(gram)] += penalty
         inverse = _inverse(gram)
-        weights = inverse.astype(np.float32) @ statistics.cross.astype(np.float32)
         kept = inverse.astype(np.float32)
+        cross = statistics.cross.astype(np.float32)
+        expected = sparse.csr_array(prior[predictor])
+        row = row_number_of_entries(expected)
+        cross[row, expected.indices] += blocks.tags.penalty * expected.data
+        weights = kept @ cross
         own: FloatArray = weights[np.arange(n_tags), predictor] / np.diag(kept)[:n_tags]
         weights[:, predictor] -= kept[:, :n_tags] * own
         weights[np.arange(n_tags), predictor] = 0.0

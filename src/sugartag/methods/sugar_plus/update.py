@@ -72,16 +72,12 @@ def updated_state(
             continue
         views = _with_images(views, changed, history=method.history)
         labels = _with_rows(labels, changed.rows.position, changed.rows.tags)
-    views = views.with_statistics(views.statistics, views.names)
-    return FittedState(views, labels, decided)
+    return FittedState(views.solved_again(), labels, decided)
 
 
 def widened_views(views: Views, n_images: int, n_tags: int, n_owners: int) -> Views:
     """Return the views with room for images, tags and owners that are new."""
     tags = replace(views.blocks.tags, n_tags=n_tags)
-    names = _widened(views.names, n_tags, n_tags)
-    more = np.arange(views.n_tags, n_tags)
-    alone = sparse.csr_array((np.ones(len(more), np.float32), (more, more)), shape=names.shape)
     near = views.neighbours
     start = np.pad(near.start, (0, max(n_owners - near.n_owners, 0)), mode="edge")
     reference = replace(near.reference, tags=_widened(near.reference.tags, None, n_tags))
@@ -90,7 +86,7 @@ def widened_views(views: Views, n_images: int, n_tags: int, n_owners: int) -> Vi
         views,
         blocks=replace(views.blocks, tags=tags),
         statistics=replace(views.statistics.widened(n_tags), gram=gram),
-        names=sparse.csr_array(names + alone),
+        similarity=_widened(views.similarity, n_tags, n_tags),
         neighbours=replace(near, start=start, reference=reference),
         image_weight=np.pad(views.image_weight, (0, n_images - len(views.image_weight))),
     )

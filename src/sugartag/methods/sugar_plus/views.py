@@ -8,7 +8,7 @@ have, leaving it out only rescales its rows, so both views are one matrix produc
 it has are corrected one by one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
@@ -24,6 +24,7 @@ from sugartag.methods.sugar_plus.blocks import Blocks, Predictors
 from sugartag.methods.sugar_plus.neighbours import Neighbours, leading
 from sugartag.methods.sugar_plus.ridge import JointLeverage, JointRidge, VisualRidge
 from sugartag.methods.sugar_plus.statistics import Statistics
+from sugartag.methods.sugar_plus.tag_names import name_operator
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class ViewWeights:
     visual_share: float
     visual_penalty: float
     name_similarity: float
+    """a: what the looks of tags with a similar name count."""
+    name_prior: float
+    """b: the weight that a tag is expected to have for one of the same meaning."""
     neighbour: float
 
 
@@ -55,8 +59,8 @@ class Views:
     statistics: Statistics
     visual: VisualRidge
     joint: JointRidge
-    names: Annotated[SparseRows, Shape("tags", "tags")]
-    """G, tags x tags."""
+    similarity: Annotated[SparseRows, Shape("tags", "tags")]
+    """S, tags x tags: how similar their names are."""
     neighbours: Neighbours
     image_weight: Annotated[FloatArray, Shape("images")]
     """The weight of each image fitted."""
@@ -130,6 +134,12 @@ class Views:
         return found
 
     @cached_property
+    def names(self) -> SparseRows:
+        """G, tags x tags: what tags with similar names lend each other in the visual view."""
+        spread = self.visual.spread(self.statistics)
+        return name_operator(self.similarity, spread, self.weights.name_similarity)
+
+    @cached_property
     def _stacked_weights(self) -> FloatArray:
         """The weights of both views for the dense predictors, and what is subtracted."""
         share, rate = self.weights.visual_share, self.base_rate
@@ -172,11 +182,39 @@ class Views:
         found = np.where(known, self.image_weight[place] if n_images else 0.0, 0.0)
         return found.astype(np.float32)
 
-    def with_statistics(self, statistics: Statistics, names: SparseRows) -> "Views":
-        """Return the views solved anew from other sums."""
-        visual = VisualRidge.solve(statistics, self.blocks, self.weights.visual_penalty)
-        joint = JointRidge.solve(statistics, self.blocks)
-        return replace(self, statistics=statistics, visual=visual, joint=joint, names=names)
+    @classmethod
+    def solve(
+        cls,
+        statistics: Statistics,
+        blocks: Blocks,
+        weights: ViewWeights,
+        *,
+        similarity: SparseRows,
+        neighbours: Neighbours,
+        image_weight: FloatArray,
+    ) -> "Views":
+        """Solve both ridges."""
+        return cls(
+            blocks=blocks,
+            statistics=statistics,
+            visual=VisualRidge.solve(statistics, blocks, weights.visual_penalty),
+            joint=JointRidge.solve(statistics, blocks, weights.name_prior * similarity),
+            similarity=similarity,
+            neighbours=neighbours,
+            image_weight=image_weight,
+            weights=weights,
+        )
+
+    def solved_again(self) -> "Views":
+        """Return the views with both ridges solved from the sums as they are now."""
+        return Views.solve(
+            self.statistics,
+            self.blocks,
+            self.weights,
+            similarity=self.similarity,
+            neighbours=self.neighbours,
+            image_weight=self.image_weight,
+        )
 
 
 def _add(total: FloatArray, some: SparseRows, factor: float) -> None:
