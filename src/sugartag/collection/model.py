@@ -19,6 +19,8 @@ from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, row_blocks
 from sugartag.errors import CollectionError
 
+BLOCK_ROWS = 1_024
+"""Images of a block, whatever the memory and the workers: sums are rounded block by block."""
 LARGEST_FEATURE = 1e15
 """Sums of squares of numbers this large still fit a float32, whatever the dimensions."""
 
@@ -100,8 +102,8 @@ class Collection:
     """The folder that image paths start from."""
     reference_images: int | None = field(default=None, repr=False)
     """Images of the collection that positions refer to; None for this collection itself."""
-    rows_at_once: int = field(default=8192, repr=False)
-    """Images of a block, where whoever asks for blocks does not say: fewer take less memory."""
+    rows_at_once: int = field(default=BLOCK_ROWS, repr=False)
+    """Images of a block, where whoever asks for blocks does not say."""
 
     def __post_init__(self) -> None:
         check(self)
