@@ -33,6 +33,8 @@ _KIND_OF = {np.floating: "f", np.integer: "i", np.bool_: "b"}
 _WORDS = {"f": "floats", "i": "signed integers", "b": "truth values", "u": "unsigned integers"}
 _MOST_BYTES = 8
 """Of one number: what compiled loops can take."""
+LARGEST_NUMBER = 1e30
+"""Of any stored float: products of a few numbers this large are still finite."""
 _ITEMS_AT_ONCE = 1 << 20
 
 
@@ -236,7 +238,7 @@ class _ByType:
             raise ValueError(f"is {value!r}, not one of {typing.get_args(self.hint)}")
         elif kind in {int, float, str, bool} and type(value) is not kind:
             raise ValueError(f"is {value!r}, not {kind.__name__}")
-        elif kind is float and not (math.isfinite(value) or any_number):
+        elif kind is float and not (abs(value) <= LARGEST_NUMBER or any_number):
             raise ValueError(f"is {value}")
         elif hasattr(value, "validate"):
             value.validate()
@@ -281,8 +283,10 @@ def _check_numbers(array: Array, kinds: str) -> None:
 
 
 def _check_finite(array: Array) -> None:
-    if array.size and not all(map(math.isfinite, _extremes(array))):
-        raise ValueError("has numbers that are not finite")
+    lowest, highest = _extremes(array) if array.size else (0, 0)
+    # Written so that NaN, which is neither above nor below anything, does not pass.
+    if not (lowest >= -LARGEST_NUMBER and highest <= LARGEST_NUMBER):
+        raise ValueError(f"has numbers that are not finite, or beyond {LARGEST_NUMBER:g}")
 
 
 def _extremes(value: Any) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ SETTINGS = {"sugar-plus": ["--set", "max_predictors=100"], "linear-probe": []}
 def photos(tmp_path_factory) -> Path:
     """Images of several blocks."""
     folder = tmp_path_factory.mktemp("same") / "photos"
-    replace(medium(), n_images=1_300, n_tags=500, n_topics=16, n_features=16).write(folder, 0)
+    replace(medium(), n_images=2_600, n_tags=500, n_topics=16, n_features=16).write(folder, 0)
     return folder
 
 

@@ -12,6 +12,7 @@ from sugartag.collection.align import seen_from
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
+from sugartag.errors import StorageError
 from sugartag.methods.base import Calibrated, Updatable
 from sugartag.methods.settings import require
 from sugartag.pipeline.changes import Change
@@ -83,6 +84,8 @@ def judge_images(
     """Return the changes of one block."""
     rows = collection.rows(block)
     scores = model.fitted.scores(rows)
+    if not np.isfinite(scores).all():
+        raise StorageError(f"the model {model.run_id} gives scores that are no numbers; fit again")
     asked = _Asked.of(model, rows, scores, thresholds.top)
     posterior = np.round(_posterior(model, rows, scores, asked).astype(np.float64), DIGITS)
     limits = thresholds.of_each_tag(model)
