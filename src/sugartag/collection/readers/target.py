@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sugartag.collection.store import FORMAT
 from sugartag.errors import CollectionError, StorageError, SugartagError
-from sugartag.storage.arrays import read_manifest
+from sugartag.storage.arrays import require_format
 from sugartag.storage.aside import folder_aside
 
 
@@ -44,7 +44,7 @@ def _refuse_to_replace_other_things(target: Path) -> None:
     try:
         if target.is_symlink():
             raise StorageError(f"{target} is a link")
-        read_manifest(target, format_name=FORMAT)
+        require_format(target, format_name=FORMAT)
     except StorageError as error:
         raise StorageError(
             f"--overwrite replaces collections only: {error}; choose another --out"
