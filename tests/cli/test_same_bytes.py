@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import sugartag.collection
 from sugartag.cli.main import main
 from sugartag.collection.store import open_collection
 from sugartag.collection.synthetic import medium
@@ -17,9 +18,12 @@ from sugartag.methods.registry import make_method
 SETTINGS = {"sugar-plus": ["--set", "max_predictors=100"], "linear-probe": []}
 
 
+ROWS = 1_000
+"""Images of a block, for few images to be several blocks."""
+
+
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory) -> Path:
-    """Images of several blocks."""
     folder = tmp_path_factory.mktemp("same") / "photos"
     replace(medium(), n_images=2_600, n_tags=500, n_topics=16, n_features=16).write(folder, 0)
     return folder
@@ -45,7 +49,12 @@ def limits(method: str, photos: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("method", SETTINGS)
-def test_neither_workers_nor_memory_change_a_byte_of_a_model(method, photos, tmp_path):
+def test_neither_workers_nor_memory_change_a_byte_of_a_model(method, photos, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        sugartag.collection,
+        "open_collection",
+        lambda folder: replace(open_collection(folder), rows_at_once=ROWS),
+    )
     least, enough = limits(method, photos)
     options = {
         "1": ["--workers", 1],

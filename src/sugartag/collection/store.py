@@ -33,10 +33,13 @@ from sugartag.storage.arrays import (
     write_manifest,
 )
 from sugartag.storage.aside import folder_aside
+from sugartag.storage.damage import OTHERS
 
 FORMAT = "sugartag-collection/1"
 TABLES = ("tags", "owners", "groups", "concepts")
 """The tables of names, which the manifest counts."""
+COMPANIONS = ("errors.jsonl", "files.jsonl", "hierarchy.json", "variants.csv")
+"""Files that an import or ``sugartag embed`` may write beside the arrays."""
 
 
 @dataclass
@@ -131,6 +134,7 @@ class CollectionWriter:
                 "images_root": images_root,
                 "files": {k: save_array(self.folder, k, a).as_json() for k, a in files.items()},
                 "shards": self._shards,
+                OTHERS: list(COMPANIONS),
             },
         )
 

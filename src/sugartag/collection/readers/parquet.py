@@ -57,6 +57,8 @@ def _plain(path: Path, name: str, column: Any) -> list[Any]:
     """Return a column as Python values; dates and durations cannot all be, and are no texts."""
     try:
         values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        raise
     except (ValueError, OverflowError, ImportError) as error:
         raise CollectionError(
             f"{path}: column {name!r} holds {column.type}, which is not read; write it as text"
