@@ -18,18 +18,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sugartag.changes.applying import Wanted, apply_changes
 from sugartag.changes.browsing import Selection
 from sugartag.changes.catalogue import Catalogue
 from sugartag.changes.searching import search
+from sugartag.changes.undoing import Undoing
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
 from sugartag.evaluation.cost import machine
+from sugartag.metadata.sidecar_writer import new_sidecar
 from sugartag.pipeline.changes import Change
 
 FORMAT = "sugartag-bench-catalogue/1"
 TAGS_PER_IMAGE, ADDITIONS_PER_IMAGE = 10, 3
 N_TAGS, N_OWNERS, N_GROUPS = 5000, 2000, 50
 TIMES = 200
+N_SIDECARS = 2000
 
 
 def main() -> int:
@@ -53,6 +57,7 @@ def main() -> int:
             "bytes": catalogue.path.stat().st_size,
             "load_seconds": {"collection": loading, "changes": proposing},
             "milliseconds": measured(catalogue, asked.times, rng),
+            "sidecars": with_sidecars(catalogue, Path(folder) / "images"),
         }
         catalogue.close()
     asked.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
@@ -138,6 +143,26 @@ def measured(catalogue: Catalogue, times: int, rng: np.random.Generator) -> dict
         "search: untagged": lambda: search(catalogue, "is:untagged"),
     }
     return {name: spread([timed(ask) for _ in range(times)]) for name, ask in questions.items()}
+
+
+def with_sidecars(catalogue: Catalogue, root: Path) -> dict[str, Any]:
+    """Return how long it takes to apply decisions to sidecars, and to undo that."""
+    root.mkdir()
+    names = [f"image-{k:06}" for k in range(N_SIDECARS)]
+    for name in names:
+        (root / name).write_bytes(b"")
+        (root / f"{name}.xmp").write_bytes(new_sidecar(["one", "two"]))
+    catalogue.decide_all([(name, "something new", "accept") for name in names], reviewer="r")
+    wanted = Wanted(sidecars=True, images_root=str(root))
+    start = time.perf_counter()
+    outcome = apply_changes(catalogue, wanted)[-1]
+    applied = time.perf_counter() - start
+    undoing = timed(lambda: Undoing(catalogue).undo(outcome.run_id or ""))
+    return {
+        "sidecars": outcome.sidecars,
+        "apply_seconds": round(applied, 3),
+        "undo_seconds": undoing,
+    }
 
 
 def timed(ask: Callable[[], Any]) -> float:

@@ -167,6 +167,19 @@ def test_a_run_that_is_loaded_again_is_replaced_and_the_latest_run_is_shown(cata
     assert [run.run_id for run in catalogue.runs()] == ["later", RUN]
 
 
+def test_the_changes_of_several_runs_may_be_mixed(catalogue):
+    one, two = change("1", "dog", "add", 0.6), change("2", "beach", "add", 0.7)
+    mixed = [one, replace(one, run_id="other"), two, replace(two, run_id="other")]
+
+    loaded = catalogue.load_changes(mixed)
+
+    assert [(each.run_id, each.counts["add"]) for each in loaded] == [(RUN, 2), ("other", 2)]
+    assert shown(catalogue.proposals(Selection(run=RUN))) == [
+        ("2", "beach", "add"),
+        ("1", "dog", "add"),
+    ]
+
+
 def test_proposals_for_an_image_that_is_not_there_are_refused(catalogue):
     with pytest.raises(CollectionError, match="'77' that the catalogue does not have"):
         catalogue.load_changes([replace(change("77", "dog", "add", 0.6), run_id="later")])

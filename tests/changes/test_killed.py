@@ -29,7 +29,8 @@ APPLY_POINTS = [
 UNDO_POINTS = [
     ("undoing", 1),
     ("file restored", 1),
-    ("file undone", 3),
+    ("file restored", 3),
+    ("files undone", 1),
     ("tags undone", 1),
 ]
 N_RANDOM = 8

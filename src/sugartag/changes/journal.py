@@ -131,6 +131,8 @@ class Journal:
             outcome.sidecars += 1
             images.add(image)
             self.reached("file written")
+        if self.sidecars is not None:
+            self.sidecars.settle()
         return images
 
     def _write_file(self, entry: int, plan: FilePlan) -> None:

@@ -119,22 +119,24 @@ class Loading(Store):
         settings: Mapping[str, Any] | None = None,
         created: str | None = None,
     ) -> list[Loaded]:
-        """Take in proposals, one run after the other; a run that is there already is replaced.
+        """Take in proposals of one or more runs; a run that is there already is replaced.
 
         All changes of a run must be given at once. Until all are there, the run is not the
         latest one.
         """
-        found = []
+        runs: dict[str, int] = {}
+        counts: dict[str, Counter[str]] = {}
+        ranks: Counter[tuple[int, int, str]] = Counter()
         for run_id, some in groupby(changes, key=attrgetter("run_id")):
-            run = self._begin_run(run_id, method, settings or {}, created)
-            counts: Counter[str] = Counter(dict.fromkeys(ACTIONS, 0))
-            ranks: Counter[tuple[int, str]] = Counter()
+            if run_id not in runs:
+                runs[run_id] = self._begin_run(run_id, method, settings or {}, created)
+                counts[run_id] = Counter(dict.fromkeys(ACTIONS, 0))
             while part := list(islice(some, ROWS_PER_WRITE)):
-                counts.update(self._add_proposals(run, part, ranks))
+                counts[run_id].update(self._add_proposals(runs[run_id], part, ranks))
+        for run in runs.values():
             self._finish_run(run)
-            found.append(Loaded(run_id, counts))
         self.connection.execute("ANALYZE")
-        return found
+        return [Loaded(run_id, counts[run_id]) for run_id in runs]
 
     def _begin_run(
         self, run_id: str, method: str | None, settings: Mapping[str, Any], created: str | None
@@ -164,7 +166,7 @@ class Loading(Store):
             return int(made.lastrowid or 0)
 
     def _add_proposals(
-        self, run: int, changes: list[ChangeLike], ranks: Counter[tuple[int, str]]
+        self, run: int, changes: list[ChangeLike], ranks: Counter[tuple[int, int, str]]
     ) -> Counter[str]:
         image = self._known_images([clean(one.image_id) for one in changes])
         tag = dict(enumerate(self._numbers("tags", "tag", [clean(c.tag) for c in changes])))
@@ -176,8 +178,8 @@ class Loading(Store):
                     f"the run {one.run_id!r} is about an image {one.image_id!r} that the "
                     "catalogue does not have; load the collection it was made for"
                 )
-            ranks[number, one.action] += 1
-            rank = ranks[number, one.action]
+            ranks[run, number, one.action] += 1
+            rank = ranks[run, number, one.action]
             rows.append((run, number, tag[place], one.action, float(one.score), rank, one.reason))
         with self.writing(durable=False) as connection:
             connection.executemany(

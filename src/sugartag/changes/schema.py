@@ -28,9 +28,11 @@ CREATE TABLE images (
     image_id TEXT NOT NULL UNIQUE,
     path TEXT,
     owner INTEGER REFERENCES owners,
-    title TEXT
+    title TEXT,
+    n_tags INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX images_of_owner ON images (owner);
+CREATE INDEX images_without_tags ON images (image) WHERE n_tags = 0;
 
 CREATE TABLE tags (tag INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
 
@@ -153,6 +155,12 @@ CREATE TABLE implications (
 """
 
 TRIGGERS = """
+CREATE TRIGGER a_tag_is_given AFTER INSERT ON image_tags
+BEGIN UPDATE images SET n_tags = n_tags + 1 WHERE image = NEW.image; END;
+
+CREATE TRIGGER a_tag_is_taken_away AFTER DELETE ON image_tags
+BEGIN UPDATE images SET n_tags = n_tags - 1 WHERE image = OLD.image; END;
+
 CREATE TRIGGER decisions_are_not_changed BEFORE UPDATE ON decisions
 BEGIN SELECT raise(ABORT, 'decisions are only appended'); END;
 

@@ -144,11 +144,12 @@ class _Evaluation:
         probability: FloatArray = given.astype(np.float64)
         if self.run is not None:
             rows = self.catalogue.all(
-                f"SELECT image, max(probability) FROM proposals WHERE run = {self.run} "
-                f"AND tag IN ({tags}) AND action IN ('add', 'keep', 'doubt') GROUP BY image"
+                f"SELECT image, probability FROM proposals WHERE run = {self.run} "
+                f"AND tag IN ({tags})"
             )
             places: IntArray = np.array([row[0] for row in rows], dtype=np.int64)
-            probability[places] = [row[1] for row in rows]
+            probability[places] = 0.0
+            np.maximum.at(probability, places, [row[1] for row in rows])
         verdicts = self.catalogue.all(
             f"SELECT image, verdict = 'accept' FROM decided WHERE tag IN ({tags}) "
             "AND verdict IN ('accept', 'reject')"
@@ -289,10 +290,7 @@ def _is(value: str) -> _Term:
         action = "add" if value == "proposed" else "doubt"
         sql = f"SELECT DISTINCT image FROM proposals WHERE run = ? AND action = '{action}'"
         return lambda images: images.fact(sql, images.run or 0)
-    sql = (
-        "SELECT image FROM images i WHERE NOT EXISTS "
-        "(SELECT 1 FROM image_tags g WHERE g.image = i.image)"
-    )
+    sql = "SELECT image FROM images WHERE n_tags = 0"
     if value == "tagged":
         return lambda images: ~images.fact(sql)
     return lambda images: images.fact(sql)

@@ -1,7 +1,7 @@
 """The sidecars of a catalogue's images: which file it is, and what it holds at present."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
@@ -26,6 +26,7 @@ class SidecarFiles:
     root: Path
     shared: frozenset[str]
     """Paths without their ending that several images have: ``photo.xmp`` is of none of them."""
+    _unsettled: set[Path] = field(default_factory=set, repr=False)
 
     @classmethod
     def of(cls, catalogue: Catalogue, root: Path | None = None) -> "SidecarFiles":
@@ -74,13 +75,19 @@ class SidecarFiles:
         target = self.inside(path)
         if data is not None:
             # What is behind a link is written, and not the link.
-            replace_bytes(target.resolve(), data)
+            target = target.resolve()
+            replace_bytes(target, data)
         elif target.exists():
             try:
                 target.unlink()
-                sync_folder(target.parent)
             except OSError as error:
                 raise StorageError(f"cannot remove {target}: {error.strerror or error}") from error
+        self._unsettled.add(target.parent)
+
+    def settle(self) -> None:
+        """Make sure that what was written and removed stays so, whatever happens next."""
+        while self._unsettled:
+            sync_folder(self._unsettled.pop())
 
     def clear(self, path: str) -> None:
         """Remove what a killed run was writing when it was killed."""

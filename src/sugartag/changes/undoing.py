@@ -18,6 +18,7 @@ from sugartag.metadata.sidecar_writer import edited_sidecar
 from sugartag.metadata.xmp import XmpError
 
 ROWS_AT_ONCE = 1000
+FILES_AT_ONCE = 200
 
 
 @dataclass
@@ -56,9 +57,7 @@ class Undoing:
             self.sidecars = SidecarFiles.of(self.catalogue, self._root_of(run))
         self._set_state(run, "undoing")
         self.reached("undoing")
-        for (entry,) in self._open_files(run):
-            self._undo_file(entry, undone)
-            self.reached("file undone")
+        self._undo_files(self._open_files(run), undone)
         while self._undo_tags(run, undone):
             self.reached("tags undone")
         if undone.problems:
@@ -73,7 +72,20 @@ class Undoing:
             (run,),
         )
 
-    def _undo_file(self, entry: int, undone: Undone) -> None:
+    def _undo_files(self, entries: list[Row], undone: Undone) -> None:
+        """Restore files, the last first; that they are is written down some at a time."""
+        for start in range(0, len(entries), FILES_AT_ONCE):
+            some = entries[start : start + FILES_AT_ONCE]
+            done = [(entry,) for (entry,) in some if self._undo_file(entry, undone)]
+            self._files.settle()
+            with self.catalogue.writing() as connection:
+                connection.executemany(
+                    "UPDATE journal_files SET state = 'undone' WHERE entry = ?", done
+                )
+            self.reached("files undone")
+
+    def _undo_file(self, entry: int, undone: Undone) -> bool:
+        """Restore one file; return whether that could be done."""
         path, before, after, *tags = self.catalogue.one(
             "SELECT path, before, after, added, removed FROM journal_files WHERE entry = ?",
             (entry,),
@@ -94,11 +106,8 @@ class Undoing:
                 self.reached("file restored")
         except (UnreadableError, XmpError, StorageError) as error:
             undone.problems.append(f"{path}: {error}")
-            return
-        with self.catalogue.writing() as connection:
-            connection.execute(
-                "UPDATE journal_files SET state = 'undone' WHERE entry = ?", (entry,)
-            )
+            return False
+        return True
 
     def _root_of(self, run: int) -> Path | None:
         """Return the folder that the run was given for the images, if any."""

@@ -69,10 +69,11 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 def replace_bytes(target: Path, data: bytes) -> None:
-    """Make a file hold these bytes, durably: after a crash it holds them all, or is as it was.
+    """Make a file hold these bytes: after a crash it holds them all, or is as it was.
 
     A file that is there keeps its permissions. Only one process at a time may write a file so:
-    what is written aside always has the same name, so that whoever is next can remove it.
+    what is written aside always has the same name, so that whoever is next can remove it. The
+    new name itself is durable after :func:`sync_folder`.
     """
     partial = partial_of(target)
     try:
@@ -83,7 +84,6 @@ def replace_bytes(target: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(target)
-        sync_folder(target.parent)
     except OSError as error:
         raise _cannot_write(target, error) from error
     finally:

@@ -1,17 +1,26 @@
 """The pages to look at and to decide on; every one works without a script."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from sugartag.changes.browsing import Proposal
+from sugartag.changes.browsing import Facet, FacetCount, Proposal
 from sugartag.changes.searching import search
 from sugartag.changes.selecting import Selection
 from sugartag.errors import CollectionError, SugartagError
 from sugartag.web.api import counts_at_line
 from sugartag.web.explaining import why
-from sugartag.web.queries import covers, last_decision, n_answers, path_of, shown, totals
+from sugartag.web.queries import (
+    covers,
+    decided_by_tag,
+    last_decision,
+    n_answers,
+    path_of,
+    shown,
+    totals,
+)
 from sugartag.web.rendering import rendered
 from sugartag.web.site import Site, ThisSite, Viewer
 from sugartag.web.views import Asked, View
@@ -22,6 +31,7 @@ TILES = 48
 OTHERS = 12
 """Owners and groups that are listed at first."""
 MOST_OF_AN_IMAGE = 200
+N_BANDS = 40
 BANDS = ((0.9, 1.0), (0.7, 0.9), (0.5, 0.7), (0.0, 0.5))
 THUMBNAIL_SECONDS = 3600
 
@@ -31,8 +41,7 @@ def overview(request: Request, site: ThisSite, _: Viewer, view: Asked) -> HTMLRe
     """Show the tags that have proposals, each with its most certain picture."""
     catalogue = site.catalogue
     run = catalogue.run_number(view.run)
-    plain = view.selection(tag=None, state="any")
-    tags = catalogue.facets("tag", plain, limit=TILES)
+    tags = _tags(site, view, run)
     return rendered(
         request,
         "overview.html",
@@ -61,7 +70,7 @@ def by_tag(request: Request, site: ThisSite, _: Viewer, view: Asked) -> Response
         page=page,
         pictures=shown(catalogue, [one.image for one in page.proposals]),
         counts=counts_at_line(catalogue, view),
-        bands=catalogue.histogram(view.selection(state="any"), bands=40),
+        bands=_bands(site, view),
         facets=_facets(site, view, of_tag=True),
         last=last,
     )
@@ -190,12 +199,40 @@ def picture(request: Request, site: ThisSite, _: Viewer, image: int, size: str) 
     return Response(data, media_type="image/webp", headers=kept)
 
 
+def _tags(site: Site, view: View, run: int | None) -> list[FacetCount]:
+    """Return the tags with the most proposals, and how many of those are decided by now."""
+    asked = view.selection(tag=None, state="any", run=view.run or site.catalogue.latest_run())
+    if asked != Selection(asked.actions, run=asked.run):
+        return site.catalogue.facets("tag", asked, limit=TILES)
+    found = site.remembered.get(
+        ("tag", asked), lambda: site.catalogue.facets("tag", asked, limit=TILES)
+    )
+    decided = decided_by_tag(site.catalogue, run, view.action)
+    return [replace(one, n_decided=decided.get(one.name, 0)) for one in found]
+
+
 def _facets(site: Site, view: View, *, of_tag: bool = False) -> dict[str, Any]:
     """Return what a view can be narrowed by."""
-    narrowed = view.selection(state="any", tag=view.tag if of_tag else None)
     return {
-        "owner": site.catalogue.facets("owner", narrowed, limit=OTHERS),
-        "group": site.catalogue.facets("group", narrowed, limit=OTHERS),
+        "owner": _counted(site, view, "owner", of_tag=of_tag),
+        "group": _counted(site, view, "group", of_tag=of_tag),
         "runs": site.catalogue.runs("suggest")[:OTHERS],
         "bands": BANDS,
     }
+
+
+def _counted(site: Site, view: View, facet: Facet, *, of_tag: bool) -> list[FacetCount]:
+    """Return owners or groups with their numbers of proposals, which no decision changes."""
+    run = view.run or site.catalogue.latest_run()
+    narrowed = view.selection(state="any", tag=view.tag if of_tag else None, run=run)
+    return site.remembered.get(
+        (facet, narrowed), lambda: site.catalogue.facets(facet, narrowed, limit=OTHERS)
+    )
+
+
+def _bands(site: Site, view: View) -> list[int]:
+    """Return how many proposals there are in each band of probability, decided or not."""
+    asked = view.selection(state="any", run=view.run or site.catalogue.latest_run())
+    return site.remembered.get(
+        ("bands", asked), lambda: site.catalogue.histogram(asked, bands=N_BANDS)
+    )

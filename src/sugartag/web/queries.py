@@ -92,6 +92,18 @@ def covers(
     return found
 
 
+def decided_by_tag(catalogue: Catalogue, run: int | None, action: str) -> dict[str, int]:
+    """Return how many proposals of a run were accepted or rejected, by tag."""
+    return dict(
+        catalogue.all(
+            "SELECT t.name, count(*) FROM decided d JOIN proposals p ON p.run = ? "
+            "AND p.image = d.image AND p.tag = d.tag JOIN tags t ON t.tag = d.tag "
+            "WHERE d.verdict IN ('accept', 'reject') AND p.action = ? GROUP BY d.tag",
+            (run, action),
+        )
+    )
+
+
 def shown(catalogue: Catalogue, images: Iterable[int]) -> dict[int, Shown]:
     """Return title and owner of some images by number."""
     rows = catalogue.all(

@@ -27,6 +27,8 @@ from sugartag.web.sessions import GuessLimit, Sessions
 from sugartag.web.site import Site
 
 THUMBNAILS = ".thumbnails"
+WAITING = 128
+"""Connections that may wait to be taken."""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 Say = Callable[[str], None]
 
@@ -179,9 +181,16 @@ def _take_proposals(
 def listening(address: Address) -> socket.socket:
     """Return a socket that listens there; port 0 is any that is free."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    # Named as TCP: only then are small answers sent at once, and not 40 ms later.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return socket.create_server((address.host, address.port), family=family)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.bind((address.host, address.port))
+        made.listen(WAITING)
+        return made
     except (OSError, OverflowError) as error:
+        made.close()
         raise SettingsError(
             f"cannot listen on {address.host}, port {address.port}: {error}; try another --port"
         ) from error

@@ -1,7 +1,7 @@
 """All that the pages work with, and who may ask for it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, HTTPException, Request
@@ -12,6 +12,7 @@ from sugartag.web.explaining import Explainer
 from sugartag.web.guard import Rules
 from sugartag.web.learning import Learner
 from sugartag.web.pictures import Pictures
+from sugartag.web.remembering import Remembered
 from sugartag.web.sessions import GuessLimit, Session, Sessions
 
 
@@ -28,6 +29,8 @@ class Site:
     rules: Rules
     sessions: Sessions
     guesses: GuessLimit
+    remembered: Remembered = field(default_factory=Remembered)
+    """Counts of runs."""
     learner: Learner | None = None
     """None where there is no model."""
 

@@ -66,7 +66,8 @@ def import_folder(
 
     What cannot be read is listed in ``errors.jsonl`` and stops nothing. With ``update``, a
     collection made from the same folder is brought up to date: only files that are new or have
-    changed are opened, and pictures that are gone lose their row.
+    changed are opened, and pictures that are gone lose their row. The others keep the features
+    that ``sugartag embed`` made.
     """
     if not sources.folder.is_dir():
         raise CollectionError(f"{sources.folder} is not a folder; name a folder of photographs")
