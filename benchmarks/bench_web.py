@@ -2,8 +2,8 @@
 
 A synthetic catalogue is made in a temporary folder and served by a process of its own. The
 reviewers come within four seconds. Each opens the tags, then one tag after the other, and decides
-three times a second; after each decision the counts are asked for again, as the page does, and now and then one is undone,
-a picture is opened, and something is searched for.
+three times a second; after each decision the counts are asked for again, as the page does, and now
+and then one is undone, a picture is opened, and something is searched for.
 
     python benchmarks/bench_web.py --out benchmarks/results/bench-web.json
 """

@@ -17,7 +17,7 @@ import pytest
 from sugartag import progress
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import stage
-from sugartag.linalg.compiling import report_compiling
+from sugartag.linalg.compiling import compiling_reported, report_compiling
 from sugartag.progress import ProgressDisplay, duration, progress_for
 
 
@@ -145,7 +145,8 @@ def test_a_terminal_shows_no_bar_for_what_is_done_at_once(clock, terminal):
     assert screen.getvalue() == ""
 
 
-def test_compiling_is_mentioned_once_in_a_log(clock, log):
+def test_compiling_is_mentioned_once_in_a_log(clock, log, monkeypatch):
+    monkeypatch.setattr(progress, "compiling_reported", compiling_reported)
     with ProgressDisplay():
         for begins in (True, False, True, False):
             report_compiling(begins)

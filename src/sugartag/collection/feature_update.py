@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sugartag._typing import IntArray
-from sugartag.collection.store import FORMAT, open_collection
+from sugartag.collection.store import FORMAT
 from sugartag.errors import StorageError
 from sugartag.storage.arrays import (
     MANIFEST,
@@ -105,39 +105,6 @@ def file_versions(folder: Path, number: int) -> FileVersions | None:
     if size.shape != (rows,) or mtime.shape != (rows,) or digest.shape[:1] != (rows,):
         raise StorageError(f"{folder}: the versions of shard {number} are damaged; embed it anew")
     return FileVersions(size, mtime, np.asarray(digest))
-
-
-def carry_features(earlier: Path, now: Path) -> None:
-    """Give images of a new folder the features they had in an earlier one, by their paths.
-
-    Whether the files are still the same is for the next ``sugartag embed`` to see. Features that
-    it did not make are not carried: nothing says what they were made from.
-    """
-    encoder = encoder_of(earlier)
-    if encoder is None:
-        return
-    before, after = open_collection(earlier), open_collection(now, verify=False)
-    tables = [file_versions(earlier, number) for number in range(len(before.shards))]
-    if any(table is None for table in tables) or not before.n_with_features:
-        return
-    size, mtime, digest = (
-        np.concatenate([table.arrays()[key] for table in tables if table is not None])
-        for key in KEYS[2:]
-    )
-    paths = [path for shard in before.shards for path in shard.paths or ()]
-    described = before.described.tolist()
-    row_of = {path: row for row, path in enumerate(paths) if described[row]}
-    update = FeatureUpdate(now)
-    for number, shard in enumerate(after.shards):
-        found = np.array([row_of.get(path, len(paths)) for path in shard.paths or ()])
-        has = found < len(paths)
-        row = np.where(has, found, next(iter(row_of.values())))
-        features = before.features_at(row).astype(np.float16)
-        features[~has] = 0.0
-        versions = FileVersions(size[row] * has, mtime[row] * has, digest[row] * has[:, None])
-        mask = None if has.all() else has
-        update.write(number, {"features": features, "has_features": mask, **versions.arrays()})
-    update.finish(encoder)
 
 
 def manifest_digest(folder: Path) -> str:

@@ -6,7 +6,6 @@ same encoder are left alone unless their file has changed. An image that cannot 
 row, without features, and a line in ``errors.jsonl``.
 """
 
-import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from sugartag.collection.feature_update import (
     manifest_digest,
 )
 from sugartag.collection.model import Collection, Shard
+from sugartag.collection.problems import write_problems
 from sugartag.collection.store import open_collection
 from sugartag.engine.base import Progress
 from sugartag.engine.checkpoint.work import ENDING, work_beside
@@ -37,9 +37,6 @@ from sugartag.storage.values import read_value, write_value
 
 IMAGES_PER_CHUNK = 256
 BATCH = 16
-ERRORS = "errors.jsonl"
-STAGE = "embed"
-"""What tells our lines in that file from those of an import."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def embed_collection(
         summary = chunks.summary(collection, time.perf_counter() - began)
         if chunks.differ_from(collection, versions):
             _store(folder, collection, chunks, encoder)
-        _write_errors(folder, collection, chunks)
+        write_problems(folder, "embed", chunks.failures(collection))
     return summary
 
 
@@ -227,7 +224,7 @@ class _Results:
                 if reason:
                     image = ids[part.rows.start + offset]
                     path = part.tasks[offset].path
-                    yield {"stage": STAGE, "image_id": image, "path": path, "reason": reason}
+                    yield {"image_id": image, "path": path, "reason": reason}
 
     def differ_from(self, collection: Collection, versions: Sequence[FileVersions | None]) -> bool:
         """Tell whether there is anything to store that the folder does not hold."""
@@ -287,23 +284,3 @@ def _store(folder: Path, collection: Collection, results: _Results, encoder: Enc
             "fingerprint": encoder.fingerprint,
         }
     )
-
-
-def _write_errors(folder: Path, collection: Collection, results: _Results) -> None:
-    """List the pictures that cannot be read, in place of what an earlier run listed."""
-    target = folder / ERRORS
-    lines = [*_others(target), *(json.dumps(one) for one in results.failures(collection))]
-    if not lines:
-        target.unlink(missing_ok=True)
-        return
-    with file_aside(target, overwrite=True) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _others(target: Path) -> list[str]:
-    """Return the lines that other stages have written."""
-    if not target.is_file():
-        return []
-    ours = f'{{"stage": "{STAGE}"'
-    lines = target.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith(ours)]

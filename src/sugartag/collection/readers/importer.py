@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from sugartag._typing import BoolArray
-from sugartag.collection.feature_update import carry_features
 from sugartag.collection.readers.batch import shown
 from sugartag.collection.readers.columns import PhotoTable
 from sugartag.collection.readers.features import FeatureRows, open_features
@@ -31,7 +30,7 @@ from sugartag.collection.readers.truth import TruthReader
 from sugartag.collection.readers.variants import write_variants
 from sugartag.collection.store import CollectionWriter
 from sugartag.collection.texts import Texts
-from sugartag.collection.vocabulary import TagCleaner, TagRules, Variant, find_variants, url_decoded
+from sugartag.collection.vocabulary import TagCleaner, TagRules, find_variants, url_decoded
 from sugartag.engine.base import Progress
 from sugartag.errors import CollectionError, SettingsError
 
@@ -77,9 +76,8 @@ class Imported:
     """What is known when all shards are written, for whoever adds files of his own."""
 
     folder: Path
-    """The collection folder, still aside."""
+    """The collection folder: whole, but still aside."""
     tag_names: Sequence[str]
-    variants: Sequence[Variant]
 
 
 @dataclass(frozen=True)
@@ -114,13 +112,11 @@ def import_collection(
     rows_per_shard: int = ROWS_PER_SHARD,
     progress: Progress | None = None,
     also: Callable[[Imported], None] | None = None,
-    keep_features: bool = False,
 ) -> ImportSummary:
     """Make a collection folder from tables; raise naming file, row and reason if they are bad.
 
     ``rules`` say how tags are written and which are left out. Nothing stands under the name
-    ``out`` until all of it is written; ``also`` may add files of its own before that. With
-    ``keep_features``, images that the collection to be replaced has keep what was computed of them.
+    ``out`` until all of it is written; ``also`` may add files of its own before that.
     """
     if rows_per_shard < 1:
         raise SettingsError(f"rows_per_shard must be at least 1, not {rows_per_shard}")
@@ -132,10 +128,10 @@ def import_collection(
     with collection_folder(Path(out), sources.places, overwrite=overwrite) as folder:
         job = _Import(sources, folder, TagCleaner(rules), rows_per_shard, progress)
         job.read_rows(paths)
-        summary = job.finish(features, paths.root, also)
+        summary, tag_names = job.finish(features, paths.root)
         shutil.rmtree(job.scratch)
-        if keep_features:
-            carry_features(Path(out), folder)
+        if also is not None:
+            also(Imported(folder, tag_names))
     return summary
 
 
@@ -189,8 +185,7 @@ class _Import:
         self,
         features: FeatureRows | None,
         images_root: str | None,
-        also: Callable[[Imported], None] | None,
-    ) -> ImportSummary:
+    ) -> tuple[ImportSummary, list[str]]:
         """Add groups, truth and features, settle the shards and write the manifest."""
         n_images = sum(self._shard_sizes)
         if features is not None:
@@ -203,8 +198,6 @@ class _Import:
         tag_names = [name for name, stays in zip(self._vocabulary.tags, kept, strict=True) if stays]
         variants = find_variants(tag_names, self._vocabulary.uses[kept].tolist())
         write_variants(self._writer.folder, variants)
-        if also is not None:
-            also(Imported(self._writer.folder, tag_names, variants))
         self._writer.finish(
             tag_names=tag_names,
             owner_names=owners,
@@ -213,7 +206,7 @@ class _Import:
             concept_names=concepts,
             images_root=images_root,
         )
-        return ImportSummary(
+        summary = ImportSummary(
             images=n_images,
             tags=len(tag_names),
             owners=len(owners),
@@ -227,6 +220,7 @@ class _Import:
             variants=len(variants),
             notes=(*self._photos.notes, *([warning] if (warning := unsplit(tag_names)) else [])),
         )
+        return summary, tag_names
 
     def _write(self, rows: ShardRows) -> None:
         shard = rows.shard()
