@@ -32,9 +32,13 @@ from sugartag.web.serving import Address, listening, make_site, open_for_review,
 
 HIDDEN = 0.4
 THRESHOLDS = Thresholds(add=0.3)
-DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
-COLOURS = 200
-"""Of each picture: photographs in PNG are large, and these are to be looked at on a page."""
+DESKTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
+MOST_BYTES = 290 << 10
+COLOURS = (256, 192, 128, 96)
+"""Photographs in PNG are large: of these numbers of colours the first is taken that is not."""
+LOADED = """(images) => Promise.all(images
+    .filter((one) => one.getBoundingClientRect().top < innerHeight)
+    .map((one) => one.decode().catch(() => null)))"""
 
 
 def main() -> int:
@@ -116,10 +120,11 @@ def take_pictures(browser: Browser, url: str, out: Path) -> None:
     page = opened(browser, url, DESKTOP, "light")
     page.goto("/")
     kept(page, out / "review-overview.png")
-    page.goto("/tag?tag=lake&line=0.7")
-    for key in "aara":
+    page.goto("/tag?tag=street&line=0.5")
+    for key in "aar":
         page.keyboard.press(key)
-    page.locator("#status:has-text('yes')").wait_for()
+    page.locator("#status:has-text(': no')").wait_for()
+    page.evaluate("() => scrollTo(0, 0)")
     kept(page, out / "review-tag.png")
     page.keyboard.press("w")
     page.locator("#panel .cited img").first.wait_for()
@@ -132,7 +137,7 @@ def take_pictures(browser: Browser, url: str, out: Path) -> None:
     page.locator(".chip").first.wait_for()
     kept(page, out / "review-picture.png")
     page = opened(browser, url, PHONE, "light")
-    page.goto("/tag?tag=water&line=0.5")
+    page.goto("/tag?tag=river&line=0.8")
     kept(page, out / "review-phone.png")
 
 
@@ -146,10 +151,14 @@ def opened(browser: Browser, url: str, size: dict[str, int], scheme: str) -> Pag
 def kept(page: Page, path: Path) -> None:
     """Take a picture of what can be seen, in few colours."""
     page.wait_for_load_state("networkidle")
+    page.locator("img").evaluate_all(LOADED)
     page.screenshot(path=path)
     with Image.open(path) as taken:
-        fewer = taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    fewer.save(path, optimize=True)
+        whole = taken.convert("RGB")
+    for colours in COLOURS:
+        whole.quantize(colours, dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
+        if path.stat().st_size < MOST_BYTES:
+            break
     print(f"{path}: {path.stat().st_size >> 10} KiB")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from importlib.resources import files
 from urllib.parse import urlencode
 
@@ -11,7 +12,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
-from sugartag import __version__
 from sugartag.errors import CollectionError, ConflictError, SettingsError, SugartagError
 from sugartag.web import actions, api, pages
 from sugartag.web.guard import Guard
@@ -38,7 +38,7 @@ def make_app(site: Site) -> FastAPI:
     """Return the application of a site."""
     app = FastAPI(
         title="sugartag",
-        version=__version__,
+        version=version("sugartag"),
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,

@@ -181,7 +181,10 @@ async function recount() {
   const turn = ++counting;
   try {
     const counts = await api(`counts${location.search}`);
-    if (turn === counting) for (const [name, number] of Object.entries(counts)) value(name, number);
+    if (turn !== counting) return;
+    for (const [name, number] of Object.entries(counts)) value(name, number);
+    const all = $("#all button");
+    if (all) all.disabled = counts.above_open === 0;
   } catch {
     // The counts are a comfort; what matters has been said already.
   }
