@@ -5,6 +5,7 @@ const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const meta = (name) => $(`meta[name=${name}]`)?.content ?? "";
 const WORDS = { accept: "yes", reject: "no", skip: "skipped" };
+const SAID = { accept: "Yes to", reject: "No to", skip: "Skipped" };
 const POLL_MS = 4000;
 
 const say = (text) => {
@@ -69,7 +70,7 @@ function show(item, verdict, version) {
 
 const left = () => {
   const n = items().filter(open).length;
-  return `${n} to decide here`;
+  return `${n} left here`;
 };
 
 function afterDecision(item) {
@@ -96,7 +97,7 @@ function decide(item, verdict) {
     try {
       const made = await api("decisions", { image_id, tag, verdict, expected: Number(before[1]) });
       show(item, made.standing, made.version);
-      say(`“${tag}”: ${WORDS[verdict]}. ${left()}.`);
+      say(`${SAID[verdict]} “${tag}”. ${left()}.`);
     } catch (error) {
       show(item, ...before);
       await refreshed(item);
