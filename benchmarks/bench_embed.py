@@ -57,7 +57,8 @@ def main() -> int:
         encoder = make_encoder(threads=THREADS)
         assert isinstance(encoder, OnnxEncoder)
         prepared = prepared_pictures(source / "photos", names(source), encoder)
-        rounds = [one_round(folder, encoder, prepared) for _ in range(asked.rounds)]
+        values = encoder.preprocessing.values(prepared)
+        rounds = [one_round(folder, encoder, values) for _ in range(asked.rounds)]
         collection = open_collection(folder)
         features = collection.features_at(np.arange(collection.n_images))
     result: dict[str, Any] = {

@@ -14,12 +14,21 @@ import logging
 import sys
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from comparison.cases import open_case
-from comparison.filling import ResultFile, command_line, empty_document, fill_cases, parsed
+from comparison.filling import (
+    RESULTS,
+    ResultFile,
+    command_line,
+    empty_document,
+    fill_cases,
+    parsed,
+)
+from comparison.jobs import read_json
 from comparison.paper import (
     CONTENDERS,
     FILE,
@@ -28,12 +37,14 @@ from comparison.paper import (
     photographs_of_some,
     plain,
     trials_of,
+    with_tables,
 )
 from comparison.rounds import Case, Round
 from sugartag.engine import LocalEngine
 from sugartag.errors import SugartagError
 from sugartag.methods.registry import make_method, method_names
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "methods" / "sugar-tc.md"
 KEPT = (*MEASURES, "fit_seconds", "score_seconds")
 
 
@@ -47,7 +58,16 @@ def main() -> int:
     parser.add_argument("--methods", nargs="+", default=None, help="of these methods only")
     parser.add_argument("--photographs", type=int, help="of documerica, about so many")
     asked = parsed(parser, sys.argv[1:])
-    return fill_cases(asked, partial(empty_document, FORMAT, drawn={}), measure_case)
+    code = fill_cases(asked, partial(empty_document, FORMAT, drawn={}), measure_case)
+    if code == 0 and asked.out == RESULTS / FILE:
+        write_page()
+    return code
+
+
+def write_page() -> None:
+    """Write the tables of the result file into the page of sugar-tc."""
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(with_tables(page, read_json(RESULTS / FILE)), encoding="utf-8")
 
 
 def measure_case(file: ResultFile, name: str, asked: argparse.Namespace) -> None:

@@ -1,16 +1,27 @@
 """What most tests start from."""
 
+from contextlib import nullcontext
+
 import hypothesis
 import numpy as np
 import pytest
 
 from planted import planted_collection
+from sugartag import progress
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 
 # A test that takes longer on a busy machine has not failed.
 hypothesis.settings.register_profile("any-machine", deadline=None)
 hypothesis.settings.load_profile("any-machine")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _compiled_before():
+    """Commands print the same whether loops are compiled for the first time here or were before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "compiling_reported", lambda listener: nullcontext())
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -210,8 +210,8 @@ def test_a_folder_of_somebody_elses_collection_is_left_alone(tmp_path):
 def test_the_command_ends_by_naming_the_page(tmp_path, monkeypatch):
     asked = {}
 
-    def quick(out: Path, *, engine, seed, say) -> Path:
-        asked.update(out=out, seed=seed)
+    def quick(shipped, out: Path, *, engine, seed, progress, say) -> Path:
+        asked.update(shipped=shipped.noun, out=out, seed=seed)
         say("imported")
         return out / "report.html"
 
@@ -221,4 +221,4 @@ def test_the_command_ends_by_naming_the_page(tmp_path, monkeypatch):
 
     assert result.exit_code == 0
     assert result.stdout == f"  imported\nreport: {tmp_path / 'x' / 'report.html'}\n"
-    assert asked == {"out": tmp_path / "x", "seed": 3}
+    assert asked == {"shipped": "photographs", "out": tmp_path / "x", "seed": 3}

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from sugartag import progress
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import stage
-from sugartag.linalg.compiling import report_compiling
+from sugartag.linalg.compiling import compiling_reported, report_compiling
 from sugartag.progress import ProgressDisplay, duration, progress_for
 
 
@@ -144,7 +145,8 @@ def test_a_terminal_shows_no_bar_for_what_is_done_at_once(clock, terminal):
     assert screen.getvalue() == ""
 
 
-def test_compiling_is_mentioned_once_in_a_log(clock, log):
+def test_compiling_is_mentioned_once_in_a_log(clock, log, monkeypatch):
+    monkeypatch.setattr(progress, "compiling_reported", compiling_reported)
     with ProgressDisplay():
         for begins in (True, False, True, False):
             report_compiling(begins)
@@ -245,3 +247,40 @@ def test_a_fit_writes_lines_to_a_log(folder):
 
     assert re.search(r"^fitting sugar-plus: .*: 0 of 600 \(0%\), 0 s", log, re.MULTILINE)
     assert "\r" not in log
+
+
+STOPPED = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+from killed_fits import in_small_blocks
+from sugartag.collection import Collection
+from sugartag.progress import ProgressDisplay
+Collection.blocks = in_small_blocks
+shown = ProgressDisplay.__call__
+def stopping(self, what, done, total):
+    shown(self, what, done, total)
+    if what == "sum statistics" and 0 < total // 2 <= done and "--resume" not in sys.argv:
+        os.kill(os.getpid(), signal.SIGINT)
+ProgressDisplay.__call__ = stopping
+from sugartag.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(folder):
+    code = STOPPED.format(tests=str(Path(__file__).parent))
+    command = [sys.executable, "-c", code, "fit", "photos", "--workers", "1", "--out"]
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, *more], cwd=folder, capture_output=True, text=True)
+
+    stopped, resumed = run("model"), run("model", "--resume")
+
+    assert stopped.returncode == 130, stopped.stderr
+    assert stopped.stderr.splitlines()[-1] == (
+        "sugartag: stopped; what is done is kept: repeat the command with --resume to go on"
+    )
+    assert "Traceback" not in stopped.stderr
+    assert resumed.returncode == 0, resumed.stderr
+    assert re.search(r"[1-9]\d* blocks were read back", resumed.stderr)
+    assert (folder / "model").is_dir()

@@ -5,6 +5,7 @@ changed at a time. Every method is measured with its defaults and with settings 
 search space; the best of these by the answers themselves is more than tuning could find.
 """
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,8 +35,8 @@ CONTENDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "sugar-tc, preset printed": ("sugar-tc", {"preset": "printed"}),
 }
 """What is compared with what, by the name in the table."""
-CLOSE = 0.05
-"""A default this near its best tuned value, relatively, is no handicap."""
+BEGIN, END = "<!-- begin: benchmarks/results/paper.json -->", "<!-- end -->"
+"""Between these marks a page has the tables."""
 
 
 def photographs_of_some(collection: Collection, n_images: int) -> Round:
@@ -78,6 +79,7 @@ def paper_table(cases: Mapping[str, Any]) -> str:
     rows = [
         [label, *(_mean(cases[name].get(label, {}), key) for name, key in columns)]
         for label in CONTENDERS
+        if any(label in found for found in cases.values())
     ]
     return table(titles, rows)
 
@@ -107,3 +109,14 @@ def score(run: Mapping[str, Any]) -> float:
     """Return the mean of MAP and MiAP."""
     measured: Sequence[float] = [run[key] for key in ("map", "miap") if key in run]
     return fmean(measured) if measured else 0.0
+
+
+def with_tables(page: str, document: Mapping[str, Any]) -> str:
+    """Return the page with the tables between its marks made anew from a result file."""
+    parts = [paper_table(document["cases"])]
+    for name, found in in_order(document["drawn"]).items():
+        parts.append(f"Defaults beside settings drawn at random, {TITLES[name]}, (MAP + MiAP) / 2:")
+        parts.append(default_table(found))
+    made = "\n\n".join([BEGIN, *parts, END])
+    between = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    return between.sub(lambda _: made, page)

@@ -20,6 +20,7 @@ COMPARED = 4
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     # Two modes of different size, so that the tensor of 2,000 tags stays below half a gigabyte.
     "sugar-tc": {
+        "preset": "repaired",
         "image_clusters": 20,
         "user_clusters": 6,
         "units_per_cluster": 10,

@@ -14,7 +14,7 @@ from sugartag.collection.synthetic import medium
 SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "sugar-plus": ("sugar-plus", {}),
     # How the tensor was completed makes no difference to scoring.
-    "sugar-tc": ("sugar-tc", {"solver": "exact", "precision": "float32"}),
+    "sugar-tc": ("sugar-tc", {"preset": "repaired", "solver": "exact", "precision": "float32"}),
     "linear-probe": ("linear-probe", {}),
     **{name: ("tag-vote", settings) for name, settings in VOTES.items()},
 }

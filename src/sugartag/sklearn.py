@@ -164,11 +164,11 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         if y.ndim == 1:
             self.classes_, numbers = np.unique(y, return_inverse=True)
-            return [[str(number)] for number in numbers.tolist()]
+            return [[_nameless(number)] for number in numbers.tolist()]
         if not np.isin(y, (0, 1)).all():
             raise ValueError("y has several columns that are no indicators; give 1 for each tag")
         self.classes_ = np.arange(y.shape[1])
-        return [[str(number) for number in np.flatnonzero(row)] for row in y]
+        return [[_nameless(int(number)) for number in np.flatnonzero(row)] for row in y]
 
     def _new_images(self, X: Any, owners: Any, tags: Any) -> tuple[Collection, int]:
         """Return images as a collection, more rows than there are, and how many there are."""
@@ -187,7 +187,7 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(rows, rows_at_once=ROWS_AT_ONCE), len(X)
 
     def _name(self, number: int) -> str:
-        return str(self.classes_[number]) if self._is_listed else str(number)
+        return str(self.classes_[number]) if self._is_listed else _nameless(number)
 
     def _collection(
         self,
@@ -228,6 +228,11 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _indicator(self, y: Iterable[Iterable[str]]) -> BoolArray:
         sets = [set(map(str, tags)) for tags in y]
         return np.array([[name in tags for name in self.classes_] for tags in sets])
+
+
+def _nameless(number: int) -> str:
+    """Return a name for a class that says nothing: digits alone have a meaning of their own."""
+    return f"#{number}#"
 
 
 def _lists_tags(y: Any) -> bool:

@@ -78,6 +78,7 @@ def test_every_verdict_has_a_line_with_all_that_it_follows_from(here):
 
     with (here / "changes.csv").open(encoding="utf-8", newline="") as file:
         changes = [{**row, "score": float(row["score"])} for row in csv.DictReader(file)]
+    assert {row.pop("decision") for row in changes} == {""}
     lines = lines_of(here / "why.jsonl")
     assert [{name: line[name] for name in changes[0]} for line in lines] == changes
     assert {line["action"] for line in lines} >= {"add", "keep"}
@@ -105,7 +106,7 @@ def test_changes_are_the_same_with_and_without(here):
     assert (here / "changes.csv").read_bytes() == (here / "plain.csv").read_bytes()
     assert len({(here / f"why-{kind}.jsonl").read_bytes() for kind in ("csv", "jsonl")}) == 1
     assert list(lines_of(here / "changes.jsonl")[0]) == [
-        "image_id", "tag", "action", "score", "reason", "run_id",
+        "image_id", "tag", "action", "score", "reason", "run_id", "decision",
     ]  # fmt: skip
 
 

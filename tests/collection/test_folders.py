@@ -53,7 +53,8 @@ def imported(root: Path, owner_from: str = "folder", **options) -> FolderSummary
 
 
 def errors(root: Path) -> dict[str, str]:
-    lines = (root.parent / "out" / "errors.jsonl").read_text(encoding="utf-8").splitlines()
+    path = root.parent / "out" / "errors.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return {line["path"]: line["reason"] for line in map(json.loads, lines)}
 
 

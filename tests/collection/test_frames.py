@@ -174,6 +174,11 @@ def test_images_that_are_not_there_are_not_chosen(collection, which):
         collection[which]
 
 
+def test_all_features_are_one_array(collection):
+    np.testing.assert_array_equal(collection.features, collection.rows(slice(0, 600)).features)
+    assert made(COLUMNS).features is None
+
+
 def test_a_collection_is_shown_in_a_line_and_as_a_table(collection):
     assert len(repr(collection)) < 120
     assert "600 images" in repr(collection)

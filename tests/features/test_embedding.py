@@ -15,9 +15,12 @@ from PIL import Image
 
 from hostile_pictures import READ, REFUSED, write_all
 from sugartag.collection.feature_update import FeatureUpdate
+from sugartag.collection.folders.importing import FolderSources, import_folder
+from sugartag.collection.folders.owners import owner_rule
 from sugartag.collection.readers import Sources, import_collection
 from sugartag.collection.store import open_collection, save_collection
 from sugartag.collection.texts import Texts
+from sugartag.collection.vocabulary import TagRules
 from sugartag.errors import CollectionError, SettingsError, StorageError
 from sugartag.features import embedding
 from sugartag.features.embedding import embed_collection
@@ -368,3 +371,40 @@ def test_a_mask_of_another_kind_or_length_is_refused(photos: Path, encoder: Enco
 
         with pytest.raises((StorageError, CollectionError), match="has_features"):
             open_collection(folder)
+
+
+def test_a_folder_imported_again_keeps_what_was_computed(photos: Path, encoder: Encoder) -> None:
+    out, rules = photos.parent / "collection", TagRules()
+    sources = FolderSources(photos, owner_rule("folder"))
+    import_folder(sources, out, rules=rules)
+    embed_collection(out, encoder)
+    Image.new("L", (40, 30), 255).save(photos / "02b.png")
+    Image.new("L", (40, 30), 250).save(photos / "17.png")
+    (photos / "05.png").unlink()
+    (photos / "06.png").write_bytes(b"no picture")
+
+    import_folder(sources, out, rules=rules, update=True)
+    carried = open_collection(out).n_with_features
+    found = embed_collection(out, encoder)
+
+    expected = [8 * number for number in range(N) if number != 5]
+    expected[expected.index(8 * 17)] = 250
+    expected.insert(3, 255)
+    known = np.array(expected)[:, None] / 255 * np.ones(3)
+    has = open_collection(out).described
+    assert carried == N - 1
+    assert (found.described, found.kept, found.unreadable) == (2, N - 3, 1)
+    np.testing.assert_allclose(features(out)[has], known[has], atol=1e-3)
+    assert [line["path"] for line in errors(out) if line["stage"] == "embed"] == ["06.png"]
+
+
+def test_lines_of_the_import_stay_in_the_list(photos: Path, encoder: Encoder) -> None:
+    folder = imported(photos)
+    line = json.dumps({"stage": "import", "path": "x.xmp", "reason": "is damaged"})
+    (folder / "errors.jsonl").write_text(line + "\n", encoding="utf-8")
+    (photos / "04.png").write_bytes(b"no picture")
+
+    embed_collection(folder, encoder)
+    embed_collection(folder, encoder)
+
+    assert [one["path"] for one in errors(folder)] == ["x.xmp", "04.png"]

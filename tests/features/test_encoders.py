@@ -82,7 +82,8 @@ def test_mean_std_and_range_are_applied_in_that_order(tmp_path: Path) -> None:
 
 def prepared(fit: str, image: Image.Image) -> np.ndarray:
     fields = {**FIELDS, "fit": fit, "mean": (0, 0, 0), "std": (1, 1, 1)}
-    return Preprocessing(**fields).apply(image)
+    how = Preprocessing(**fields)
+    return how.values(how.square(image)[None])[0]
 
 
 def test_crop_takes_the_middle_and_letterbox_all_on_white() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from demo_run import demo_run
-from sugartag.demo.findings import N_PICTURES
+from sugartag.report.chosen import N_PICTURES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (

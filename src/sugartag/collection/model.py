@@ -246,6 +246,11 @@ class Collection:
                 found[chosen[~shard.has_features[row]]] = 0.0
         return found
 
+    @property
+    def features(self) -> FloatArray | None:
+        """The features of all images in one array, float32; None where there are none."""
+        return self.features_at(np.arange(self.n_images)) if self.n_features else None
+
     @cached_property
     def described(self) -> BoolArray:
         """Which images have features, of all in row order."""

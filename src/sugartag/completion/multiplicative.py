@@ -1,5 +1,6 @@
 """The paper's multiplicative update (eq. 12.1), and the positive start it needs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,7 @@ def complete_multiplicatively(
     max_iterations: int,
     tolerance: float,
     consume: bool = False,
+    after_update: Callable[[], None] = lambda: None,
 ) -> Completion:
     """Minimise over non-negative tensors by the paper's update; the objective never rises.
 
@@ -65,6 +67,7 @@ def complete_multiplicatively(
     converged = False
     while len(objectives) < max_iterations and not converged:
         objectives.append(update(problem, terms, tensor, applied, smallest))
+        after_update()
         converged = len(objectives) > 1 and (
             abs(objectives[-2] - objectives[-1]) <= tolerance * abs(objectives[-2])
         )

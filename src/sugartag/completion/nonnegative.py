@@ -1,5 +1,7 @@
 """The minimiser over non-negative tensors, to a certified gap."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sugartag._typing import FloatArray
@@ -17,6 +19,7 @@ def complete_nonnegatively(
     *,
     max_iterations: int,
     gap_tolerance: float,
+    after_update: Callable[[], None] = lambda: None,
 ) -> Completion:
     """Minimise over non-negative tensors until the gap is below ``gap_tolerance``, relative.
 
@@ -37,6 +40,7 @@ def complete_nonnegatively(
         iterations += 1
         moved = ahead.copy()
         before = update(problem, terms, moved, room)
+        after_update()
         if before > lowest and momentum > 1.0:  # extrapolated too far: start again from here
             ahead, momentum, lowest = tensor.copy(), 1.0, np.inf
         else:

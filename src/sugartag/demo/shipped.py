@@ -32,9 +32,9 @@ class Shipped:
     """Makes the collection below a folder."""
 
 
-def import_drawings(out: Path, progress: Progress | None = None) -> Collection:
+def import_drawings(out: str | Path, progress: Progress | None = None) -> Collection:
     """Unpack the shipped drawings and import their table into ``out``."""
-    images, folder = out / "images", out / "collection"
+    images, folder = Path(out) / "images", Path(out) / "collection"
     with resources.as_file(resources.files("sugartag") / "assets" / "openclipart") as shipped:
         _unpack(shipped / "thumbs.zip", images)
         sources = Sources(

@@ -212,6 +212,14 @@ def stage(engine: "Engine", what: str, total: int = 1) -> Iterator[Stage]:
             progress.end(what)
 
 
+def steps(engine: "Engine", what: str, total: int) -> Iterator[int]:
+    """Count from 0 up to ``total``, and report each step as one of a stage."""
+    with stage(engine, what, total) as counted:
+        for number in range(total):
+            yield number
+            counted.advance()
+
+
 def taken_into(total: Total, pieces: Iterable[tuple[int, Any]]) -> Total:
     """Return the total after it took all pieces."""
     for _, piece in pieces:

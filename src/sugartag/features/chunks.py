@@ -9,7 +9,7 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.errors import PictureError
-from sugartag.features.encoders import Encoder
+from sugartag.features.encoders import Encoder, Prepared
 from sugartag.features.images import DIGEST_BYTES, FileVersion, opened_inside
 
 NOT_FINITE = "is described by numbers that are not finite float16"
@@ -29,7 +29,7 @@ class Looked:
     """What a look at a file gave."""
 
     version: FileVersion | None
-    prepared: FloatArray | None = None
+    prepared: Prepared | None = None
     keeps: bool = False
     """Whether the features that the image has stay."""
     reason: str = ""
@@ -115,7 +115,7 @@ def _described(looks: Iterator[Looked], count: int, batch: int, encoder: Encoder
     features = np.zeros((count, encoder.dimensions), dtype=np.float16)
     found: list[Looked] = []
     rows: list[int] = []
-    arrays: list[FloatArray] = []
+    arrays: list[Prepared] = []
 
     def describe() -> None:
         with np.errstate(over="ignore"):
@@ -136,7 +136,7 @@ def _described(looks: Iterator[Looked], count: int, batch: int, encoder: Encoder
     return _chunk(features, found)
 
 
-_DONE: FloatArray = np.zeros(0, dtype=np.float32)
+_DONE: Prepared = np.zeros(0)
 
 
 def _chunk(features: FloatArray, found: Sequence[Looked]) -> Chunk:

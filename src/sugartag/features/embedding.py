@@ -6,7 +6,6 @@ same encoder are left alone unless their file has changed. An image that cannot 
 row, without features, and a line in ``errors.jsonl``.
 """
 
-import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from sugartag.collection.feature_update import (
     manifest_digest,
 )
 from sugartag.collection.model import Collection, Shard
+from sugartag.collection.problems import write_problems
 from sugartag.collection.store import open_collection
 from sugartag.engine.base import Progress
 from sugartag.engine.checkpoint.work import ENDING, work_beside
@@ -37,7 +37,6 @@ from sugartag.storage.values import read_value, write_value
 
 IMAGES_PER_CHUNK = 256
 BATCH = 16
-ERRORS = "errors.jsonl"
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def embed_collection(
         summary = chunks.summary(collection, time.perf_counter() - began)
         if chunks.differ_from(collection, versions):
             _store(folder, collection, chunks, encoder)
-        _write_errors(folder, collection, chunks)
+        write_problems(folder, "embed", chunks.failures(collection))
     return summary
 
 
@@ -285,14 +284,3 @@ def _store(folder: Path, collection: Collection, results: _Results, encoder: Enc
             "fingerprint": encoder.fingerprint,
         }
     )
-
-
-def _write_errors(folder: Path, collection: Collection, results: _Results) -> None:
-    """List the pictures that cannot be read; a list of an earlier run goes."""
-    target = folder / ERRORS
-    lines = [json.dumps(one, ensure_ascii=False) for one in results.failures(collection)]
-    if not lines:
-        target.unlink(missing_ok=True)
-        return
-    with file_aside(target, overwrite=True) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -10,7 +10,9 @@
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy.typing as npt
 
 from sugartag._typing import FloatArray
 from sugartag.errors import SettingsError
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 SHIPPED = "efficientnet-lite0"
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "encoder"
 KINDS = (SHIPPED, "onnx:PATH", "open_clip:NAME", "timm:NAME")
+
+
+Prepared: TypeAlias = npt.NDArray[Any]
+"""A picture, or several, between preparing and encoding."""
 
 
 class Encoder(Protocol):
@@ -46,12 +52,12 @@ class Encoder(Protocol):
         """Names weights and preprocessing: two encoders with the same one say the same."""
         ...
 
-    def prepare(self, image: "Image") -> FloatArray:
-        """Return one RGB picture as the network takes it, float32; may be called by threads."""
+    def prepare(self, image: "Image") -> Prepared:
+        """Return one RGB picture in the form that ``encode`` takes; may be called by threads."""
         ...
 
-    def encode(self, batch: FloatArray) -> FloatArray:
-        """Return pictures x dimensions, float32, for some prepared pictures."""
+    def encode(self, batch: Prepared) -> FloatArray:
+        """Return pictures x dimensions, float32, for some prepared pictures, stacked."""
         ...
 
 

@@ -206,7 +206,8 @@ def _plain(image: "Image", side: int) -> "Image":
     if transparent:
         paper: Image = _pillow().new("RGBA", image.size, _WHITE)
         image = _pillow().alpha_composite(paper, image)
-    return image.convert("RGB")
+    # Converted to what it is, a picture would be copied.
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _in_eight_bits(image: "Image") -> "Image":

@@ -11,6 +11,7 @@ import numpy as np
 from sugartag._extras import optional
 from sugartag._typing import FloatArray
 from sugartag.errors import SettingsError
+from sugartag.features.encoders import Prepared
 from sugartag.features.preprocessing import CHANNELS, Preprocessing, read_preprocessing
 from sugartag.storage.arrays import sha256_of
 
@@ -67,14 +68,15 @@ class OnnxEncoder:
         """The sides of the square that the network takes."""
         return self.preprocessing.size
 
-    def prepare(self, image: "Image") -> FloatArray:
-        """Return one RGB picture as the network takes it."""
-        return self.preprocessing.apply(image)
+    def prepare(self, image: "Image") -> Prepared:
+        """Return the square of one RGB picture that the network sees, in bytes."""
+        return self.preprocessing.square(image)
 
-    def encode(self, batch: FloatArray) -> FloatArray:
+    def encode(self, batch: Prepared) -> FloatArray:
         """Return pictures x dimensions."""
+        values = self.preprocessing.values(batch)
         step = 1 if self.one_at_a_time else max(len(batch), 1)
-        parts = [batch[start : start + step] for start in range(0, len(batch), step)]
+        parts = [values[start : start + step] for start in range(0, len(batch), step)]
         if not parts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         return np.concatenate([_run(self.session, self.preprocessing, part) for part in parts])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sugartag._extras import optional
-from sugartag._typing import FloatArray
+from sugartag._typing import FloatArray, IntArray
 from sugartag.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -45,16 +45,23 @@ class Preprocessing:
     resample: str = "bicubic"
     """``bicubic``, ``bilinear`` or ``lanczos``."""
 
-    def apply(self, image: "Image") -> FloatArray:
-        """Return the array of one picture, float32, in the network's layout."""
-        square = cropped if self.fit == "crop" else letterboxed
-        pixels = np.asarray(square(image, self.size, self.resample), dtype=np.float32)
-        if self.channels == "bgr":
-            pixels = pixels[:, :, ::-1]
-        mean = np.array(self.mean, dtype=np.float32)
-        std = np.array(self.std, dtype=np.float32)
-        made: FloatArray = (pixels * np.float32(self.range / 255.0) - mean) / std
-        return np.ascontiguousarray(made.transpose(2, 0, 1) if self.layout == "nchw" else made)
+    def square(self, image: "Image") -> IntArray:
+        """Return the square of one picture that the network sees: rows x columns x RGB, uint8."""
+        cut = cropped if self.fit == "crop" else letterboxed
+        return np.asarray(cut(image, self.size, self.resample))
+
+    def values(self, squares: IntArray) -> FloatArray:
+        """Return some squares as the network takes them: float32, in its layout."""
+        pixels = squares[..., ::-1] if self.channels == "bgr" else squares
+        factor = (self.range / 255.0 / np.array(self.std)).astype(np.float32)
+        offset = (-np.array(self.mean) / np.array(self.std)).astype(np.float32)
+        if self.layout == "nchw":
+            pixels = pixels.transpose(0, 3, 1, 2)
+            factor, offset = factor[:, None, None], offset[:, None, None]
+        made: FloatArray = np.empty(pixels.shape, dtype=np.float32)
+        np.multiply(pixels, factor, out=made)
+        made += offset
+        return made
 
     def as_json(self) -> str:
         """Return the fields as one line of JSON, in a fixed order."""

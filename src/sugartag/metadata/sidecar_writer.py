@@ -7,53 +7,24 @@ some programs read only the first field that they find.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
 
-from sugartag.metadata.keywords import Keyword, keyword_of
-from sugartag.metadata.namespaces import (
-    DC,
-    DC_SUBJECT,
-    DIGIKAM,
-    DIGIKAM_TAGS,
-    LIGHTROOM,
-    LIGHTROOM_SUBJECT,
-    RDF,
-    SEPARATORS,
-    X,
+from sugartag.metadata.keyword_fields import (
+    PROPERTIES,
+    KeywordProperty,
+    declared,
+    items_text,
+    listed,
+    rdf_prefix,
+    texts_for,
+    written,
 )
+from sugartag.metadata.keywords import Keyword, keyword_of
+from sugartag.metadata.namespaces import DC, DIGIKAM, LIGHTROOM, RDF, X
 from sugartag.metadata.packet import Edit, Element, Packet
 from sugartag.metadata.xmp import XmpError, read_xmp
 
 Paths = Mapping[str, tuple[str, ...]]
 """The levels of a tag that stands below others; a tag that is missing stands by itself."""
-
-
-@dataclass(frozen=True)
-class _Property:
-    """A property that holds keywords."""
-
-    name: str
-    namespace: str
-    locals: tuple[str, ...]
-    """What it is called, and has been called."""
-    container: str
-
-    @property
-    def separator(self) -> str | None:
-        return SEPARATORS[self.name]
-
-    def text_of(self, path: tuple[str, ...]) -> str | None:
-        """Return how a keyword is written here; None where the separator is part of a name."""
-        if self.separator is None:
-            return path[-1]
-        return None if any(self.separator in level for level in path) else self.separator.join(path)
-
-
-PROPERTIES = (
-    _Property(DC_SUBJECT, DC, ("subject",), "Bag"),
-    _Property(LIGHTROOM_SUBJECT, LIGHTROOM, ("hierarchicalSubject", "HierarchicalSubject"), "Bag"),
-    _Property(DIGIKAM_TAGS, DIGIKAM, ("TagsList",), "Seq"),
-)
 
 
 @dataclass(frozen=True)
@@ -103,7 +74,7 @@ def new_sidecar(tags: Sequence[str], paths: Paths | None = None) -> bytes:
     for one in PROPERTIES:
         texts = [text for path in known if (text := one.text_of(path)) is not None]
         if texts:
-            lines.append("   " + _written(one, one.name, "rdf", texts, "\n   ", " "))
+            lines.append("   " + written(one, one.name, "rdf", texts, "\n   ", " "))
     lines += ["  </rdf:Description>", " </rdf:RDF>", "</x:xmpmeta>", '<?xpacket end="w"?>', ""]
     return "\n".join(lines).encode()
 
@@ -112,7 +83,7 @@ def new_sidecar(tags: Sequence[str], paths: Paths | None = None) -> bytes:
 class _Field:
     """What a packet holds of one property."""
 
-    kind: _Property
+    kind: KeywordProperty
     places: list[tuple[Element, Element]] = field(default_factory=list)
     """The elements of that name, each with the description it is in."""
     attributes: list[tuple[Element, str]] = field(default_factory=list)
@@ -125,11 +96,11 @@ class _Field:
 
     @property
     def keywords(self) -> Iterator[Keyword]:
-        for text in self._texts():
+        for text in self._held_texts():
             if keyword := keyword_of(text, self.kind.name, self.kind.separator):
                 yield keyword
 
-    def _texts(self) -> Iterator[str]:
+    def _held_texts(self) -> Iterator[str]:
         for _, element in self.places:
             items = _items_of(element)
             yield from (item.text for item in items) if items else [element.text]
@@ -173,14 +144,14 @@ class _Fields:
         seeds = [path for path in everything if len(path) > 1 or path[0] not in leaves]
         new = [paths.get(tag, (tag,)) for tag in add]
         edits: list[Edit] = []
-        missing: list[tuple[_Property, list[str]]] = []
+        missing: list[tuple[KeywordProperty, list[str]]] = []
         for one in self.found:
             edits += self._removed(one, gone, keep=bool(add))
             if one.places and add:
-                edits += self._appended(one, _texts(one.kind, new))
+                edits += self._appended(one, texts_for(one.kind, new))
             elif add:
                 edits += [self._without(*attribute) for attribute in one.attributes]
-                missing.append((one.kind, _texts(one.kind, [*seeds, *new])))
+                missing.append((one.kind, texts_for(one.kind, [*seeds, *new])))
         inserted = [(one, texts) for one, texts in missing if texts]
         return [*edits, *(self._inserted(inserted) if inserted else ())]
 
@@ -220,20 +191,20 @@ class _Fields:
         if not texts:
             return
         container = _container_of(element)
-        prefix = _prefix(place)
+        prefix = rdf_prefix(place)
         if container is None:
             old = [element.text] if element.text else []
             space = self.packet.space_before(element.start)
-            inner = _list(one.kind, prefix, [*old, *texts], space, _step(self.packet, element))
+            inner = listed(one.kind, prefix, [*old, *texts], space, _step(self.packet, element))
             yield self._filled(element, f"{inner}{space}")
             return
         items = list(container.called(RDF, "li"))
         if items:
             space = self.packet.space_before(items[-1].start)
-            yield items[-1].end, items[-1].end, _items(prefix, texts, space)
+            yield items[-1].end, items[-1].end, items_text(prefix, texts, space)
             return
         space = self.packet.space_before(container.start)
-        inner = _items(prefix, texts, space + _step(self.packet, container))
+        inner = items_text(prefix, texts, space + _step(self.packet, container))
         yield self._filled(container, f"{inner}{space}")
 
     def _filled(self, element: Element, inner: str) -> Edit:
@@ -243,7 +214,7 @@ class _Fields:
         tag = self.packet.slice(element.start, element.end)
         return element.end - 2, element.end, f">{inner}</{element.raw}>" if tag else ""
 
-    def _inserted(self, missing: list[tuple[_Property, list[str]]]) -> Iterator[Edit]:
+    def _inserted(self, missing: list[tuple[KeywordProperty, list[str]]]) -> Iterator[Edit]:
         """Make properties, at the end of the description that has keywords, or of the first."""
         if not self.descriptions:
             yield self._described(missing)
@@ -256,7 +227,7 @@ class _Fields:
             space = self.packet.space_before(target.children[-1].start)
         else:
             space = outer + step if "\n" in outer else ""
-        text = "".join(space + _declared(one, target, texts, space, step) for one, texts in missing)
+        text = "".join(space + declared(one, target, texts, space, step) for one, texts in missing)
         if target.empty:
             yield target.end - 2, target.end, f">{text}{outer}</{target.raw}>"
         elif target.children:
@@ -265,13 +236,11 @@ class _Fields:
         else:
             yield target.open_end, target.open_end, text
 
-    def _described(self, missing: list[tuple[_Property, list[str]]]) -> Edit:
+    def _described(self, missing: list[tuple[KeywordProperty, list[str]]]) -> Edit:
         """Make a description, where there is none."""
-        prefix, space = _prefix(self.rdf), self.packet.space_before(self.rdf.start)
+        prefix, space = rdf_prefix(self.rdf), self.packet.space_before(self.rdf.start)
         inner = space + "  " if "\n" in space else ""
-        text = "".join(
-            inner + _declared(one, self.rdf, texts, inner, " ") for one, texts in missing
-        )
+        text = "".join(inner + declared(one, self.rdf, texts, inner, " ") for one, texts in missing)
         whole = (
             f'{space}<{prefix}:Description {prefix}:about="">{text}{space}</{prefix}:Description>'
         )
@@ -298,13 +267,9 @@ def _items_of(element: Element) -> list[Element]:
     return [] if container is None else list(container.called(RDF, "li"))
 
 
-def _is_called(text: str, one: _Property, names: set[str]) -> bool:
+def _is_called(text: str, one: KeywordProperty, names: set[str]) -> bool:
     keyword = keyword_of(text, one.name, one.separator)
     return text in names or (keyword is not None and keyword.name in names)
-
-
-def _prefix(element: Element) -> str:
-    return element.prefix_of(RDF) or "rdf"
 
 
 def _step(packet: Packet, element: Element) -> str:
@@ -317,36 +282,3 @@ def _step(packet: Packet, element: Element) -> str:
         if inner.startswith(outer) and len(inner) > len(outer):
             return inner[len(outer) :]
     return " "
-
-
-def _texts(one: _Property, paths: Sequence[tuple[str, ...]]) -> list[str]:
-    return list(dict.fromkeys(text for path in paths if (text := one.text_of(path)) is not None))
-
-
-def _declared(one: _Property, place: Element, texts: Sequence[str], space: str, step: str) -> str:
-    """Return a property with its prefix declared, if that is not known where it will stand."""
-    wanted = one.name.partition(":")[0]
-    prefix = place.prefix_of(one.namespace)
-    if prefix is not None:
-        return _written(one, f"{prefix}:{one.locals[0]}", _prefix(place), texts, space, step)
-    free = next(p for p in (wanted, *(f"{wanted}{k}" for k in range(99))) if p not in place.scope)
-    name = f'{free}:{one.locals[0]} xmlns:{free}="{one.namespace}"'
-    return _written(one, name, _prefix(place), texts, space, step)
-
-
-def _written(
-    one: _Property, name: str, rdf: str, texts: Sequence[str], space: str, step: str
-) -> str:
-    """Return a whole property, its parts indented step by step from a white space."""
-    inner = _list(one, rdf, texts, space, step)
-    return f"<{name}>{inner}{space}</{name.partition(' ')[0]}>"
-
-
-def _list(one: _Property, rdf: str, texts: Sequence[str], space: str, step: str) -> str:
-    inner, deeper = space + step, space + step + step
-    items = _items(rdf, texts, deeper)
-    return f"{inner}<{rdf}:{one.container}>{items}{inner}</{rdf}:{one.container}>"
-
-
-def _items(rdf: str, texts: Sequence[str], space: str) -> str:
-    return "".join(f"{space}<{rdf}:li>{escape(text)}</{rdf}:li>" for text in texts)

@@ -169,7 +169,7 @@ def _converge(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
     given = place.task.given
     graph = build_graph(settings, given, engine=place.engine, rng=rng)
     problem, prior = build_problem(settings, given, graph, engine=place.engine)
-    done = complete(settings, problem, prior, rng=rng)
+    done = complete(settings, problem, prior, engine=place.engine, rng=rng)
     values = np.array(done.objectives, dtype=np.float64)
     # Here and not later: results are kept with fewer digits than late updates change.
     falls = (values[:-1] - values[1:]) / np.abs(values[:-1])

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
+from importlib import metadata
 from importlib.resources import files
 from urllib.parse import urlencode
 
@@ -38,7 +38,7 @@ def make_app(site: Site) -> FastAPI:
     """Return the application of a site."""
     app = FastAPI(
         title="sugartag",
-        version=version("sugartag"),
+        version=metadata.version("sugartag"),
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,

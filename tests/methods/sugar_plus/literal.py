@@ -238,3 +238,16 @@ def excess(views: Views, rows: Rows, *, fitted: bool) -> np.ndarray:
     near = votes(rows, codes[:, :64], views.neighbours, views.neighbours.n_owners)
     looks = share * (visual - rate) @ views.names.toarray()
     return looks + (1.0 - share) * (joint - rate) + views.weights.neighbour * near
+
+
+def untagged_refit(views: Views, rows: Rows, tag: int, image: int) -> float:
+    """Return the prediction of the joint view for an image without its tags, fitted without it."""
+    z, kept = predictors(rows, views.blocks), without_itself(views.blocks, tag)
+    weight = views.image_weight.astype(float).copy()
+    weight[image] = 0.0
+    penalty = penalties(views.blocks, views.blocks.visual.penalty)[kept]
+    expected, y = name_prior(views)[kept, tag], given(rows)[:, tag]
+    fitted = ridge_towards(expected, z[:, kept], y, weight, penalty)
+    bare = z[image].copy()
+    bare[: views.blocks.tags.width] = 0.0
+    return float(bare[kept] @ fitted)

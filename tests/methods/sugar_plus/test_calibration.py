@@ -18,6 +18,7 @@ from sugartag.methods.sugar_plus.calibration import (
     SURE,
     SUREST_RIGHT,
     Calibrator,
+    Levels,
     Worth,
     calibrate,
     explained,
@@ -31,9 +32,10 @@ from sugartag.methods.sugar_plus.noise_model import QUANTILES, NoiseModel
 NOTHING = np.zeros(0, dtype=int)
 
 
-def calibrator_of(curve, recall, noise=None, worth=Worth(0.12, 0.3)):  # noqa: B008
+def calibrator_of(curve, recall, untagged=None):
     quantiles = np.zeros((5, QUANTILES), dtype=np.float32)
-    return Calibrator(curve, recall, noise or NoiseModel.fit(quantiles, NOTHING, NOTHING), worth)
+    noise = NoiseModel.fit(quantiles, NOTHING, NOTHING)
+    return Calibrator(curve, untagged or curve, recall, noise, Worth(0.12, 0.3))
 
 
 def surely_predicted(rng, recall, right=1.0):
@@ -42,29 +44,28 @@ def surely_predicted(rng, recall, right=1.0):
     predicted = np.where(truth, 0.9, 0.1) + 0.05 * rng.standard_normal(truth.shape)
     truth &= rng.random(truth.shape) < right
     row, tag = np.nonzero(truth & (rng.random(truth.shape) < recall))
-    return predicted.astype(np.float32), row, tag
+    return Levels(predicted.astype(np.float32), row, tag)
 
 
 @pytest.mark.parametrize("recall", [0.4, 0.6, 0.8])
 def test_the_recall_is_read_off_the_surest_predictions(rng, recall):
-    predicted, row, tag = surely_predicted(rng, recall, right=SUREST_RIGHT)
+    levels = surely_predicted(rng, recall, right=SUREST_RIGHT)
 
-    assert recall_of(predicted, predicted[row, tag]) == pytest.approx(recall, abs=0.1)
+    assert recall_of(levels) == pytest.approx(recall, abs=0.1)
 
 
 def test_the_recall_stays_in_its_range(rng):
-    few, row, tag = surely_predicted(rng, 0.15)
-    assert recall_of(few, few[row, tag]) == LEAST_RECALL
-    every, row, tag = surely_predicted(rng, 1.0)
-    assert recall_of(every, every[row, tag]) == MOST_RECALL
-    assert recall_of(every[:3], every[:3, 0]) == MOST_RECALL
+    assert recall_of(surely_predicted(rng, 0.15)) == LEAST_RECALL
+    every = surely_predicted(rng, 1.0)
+    assert recall_of(every) == MOST_RECALL
+    assert recall_of(Levels(every.values, every.row[:3], every.tag[:3])) == MOST_RECALL
 
 
 def test_the_curve_is_how_often_a_tag_with_this_prediction_is_given(rng):
     predicted = rng.random((3_000, 20)).astype(np.float32)
     row, tag = np.nonzero(rng.random(predicted.shape) < predicted**2)
 
-    curve, _ = given_rates(predicted, predicted[row, tag])
+    curve = given_rates(predicted, predicted[row, tag])
 
     places = np.linspace(0.1, 0.9, 9)
     np.testing.assert_allclose(curve(places), places**2, atol=0.03)
@@ -72,10 +73,10 @@ def test_the_curve_is_how_often_a_tag_with_this_prediction_is_given(rng):
 
 
 def test_where_nothing_is_given_nothing_is_expected():
-    curve, recall = given_rates(np.ones((3, 2), np.float32), np.zeros(0, np.float32))
+    nothing = Levels(np.ones((3, 2), np.float32), NOTHING, NOTHING)
 
-    assert curve(np.array([0.5])) == 0.0
-    assert recall == MOST_RECALL
+    assert given_rates(nothing.values, nothing.at_given)(np.array([0.5])) == 0.0
+    assert recall_of(nothing) == MOST_RECALL
 
 
 def cells(count, *, given=False, untagged=False):
@@ -86,11 +87,12 @@ def cells(count, *, given=False, untagged=False):
 
 def test_of_an_image_without_tags_nobody_left_one_out():
     rate, recall = np.array([0.0, 0.1, 0.3, 0.55, 0.6, 0.9]), 0.6
-    calibrator = calibrator_of(MonotoneMap(rate, rate), recall)
+    of_tagged = MonotoneMap(np.zeros(1), np.zeros(1))
+    calibrator = calibrator_of(of_tagged, recall, MonotoneMap(rate, rate))
 
     found = calibrator.posterior(np.zeros(6, dtype=int), rate, **cells(6, untagged=True))
 
-    expected = np.clip(np.minimum(rate / recall, 1.0), 1.0 - SURE, SURE)
+    expected = np.maximum(np.minimum(rate / recall, SUREST_RIGHT), 1.0 - SURE)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -100,19 +102,19 @@ def test_a_tag_not_given_is_right_by_the_rule_of_elkan_and_noto():
         np.zeros(6, dtype=int), rate, **cells(6)
     )
 
-    right = np.minimum(rate / recall, 1.0)
+    right = np.minimum(rate / recall, SUREST_RIGHT)
     expected = (1.0 - recall) * right / (1.0 - recall * right)
     np.testing.assert_allclose(found, np.clip(expected, 1.0 - SURE, SURE), atol=1e-6)
 
 
 def test_a_given_tag_is_as_probable_as_the_noise_model_says(rng):
-    predicted, row, tag = surely_predicted(rng, 0.6)
-    found = fit_calibrator(predicted, row, tag, Worth(0.1, 0.2))
+    levels = surely_predicted(rng, 0.6)
+    found = fit_calibrator(levels, levels, 0.6, Worth(0.1, 0.2))
 
-    chance = found.posterior(tag, predicted[row, tag], **cells(len(tag), given=True))
+    posterior = found.posterior(levels.tag, levels.at_given, **cells(len(levels.tag), given=True))
 
-    wrong = found.noise.probability_wrong(tag, predicted[row, tag])
-    np.testing.assert_allclose(chance, np.clip(1.0 - wrong, 1.0 - SURE, SURE), atol=1e-6)
+    wrong = found.noise.probability_wrong(levels.tag, levels.at_given)
+    np.testing.assert_allclose(posterior, np.clip(1.0 - wrong, 1.0 - SURE, SURE), atol=1e-6)
 
 
 @pytest.mark.parametrize("is_given", [False, True])
@@ -151,15 +153,17 @@ def test_a_fit_learns_from_the_predictions_that_leave_each_image_out(small, view
     options = {"power": SMALL.spread_power, "own_weight": SMALL.own_weight}
     scale, found = calibrate(views, small, **options, engine=ENGINE)
 
-    predicted = views.excess(rows) + views.base_rate
-    row, tag = np.nonzero(given(rows))
-    expected = fit_calibrator(predicted, row, tag, found.worth)
+    levels = Levels(views.excess(rows) * scale.level, *np.nonzero(given(rows)))
+    predictions = Levels(views.excess(rows) + views.base_rate, *np.nonzero(given(rows)))
+    recall = max(recall_of(levels), recall_of(predictions))
+    expected = fit_calibrator(levels, levels, recall, found.worth)
     assert found.recall == expected.recall
     np.testing.assert_allclose(found.noise.quantiles, expected.noise.quantiles, atol=1e-6)
     np.testing.assert_allclose(found.given_rate.values, expected.given_rate.values, atol=1e-6)
     deviation = np.sqrt(views.excess(rows).var(axis=0) + 1e-6)
     usual = np.median(deviation[given(rows).sum(axis=0) > 5])
     np.testing.assert_allclose(scale.factor, (usual / deviation) ** 0.5, rtol=1e-3)
+    np.testing.assert_allclose(scale.level, (usual / deviation) ** 0.25, rtol=1e-3)
 
 
 def test_calibration_does_not_depend_on_its_blocks(small, views, monkeypatch):

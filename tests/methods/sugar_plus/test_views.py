@@ -83,3 +83,19 @@ def test_views_solved_anew_from_the_same_sums_are_the_same(views):
 
     np.testing.assert_array_equal(again.joint.weights, views.joint.weights)
     np.testing.assert_array_equal(again.visual.weights, views.visual.weights)
+
+
+def test_an_image_can_be_predicted_as_if_nobody_had_tagged_it(small):
+    views = views_of(small, replace(SMALL, visual_share=0.0, neighbour_weight=0.0))
+    rows = literal.all_rows(small)
+
+    found = views.untagged_excess(rows) + views.base_rate
+
+    differences = []
+    for image in range(len(rows)):
+        for tag in range(views.n_tags):
+            expected = literal.untagged_refit(views, rows, tag, image)
+            if rows.tags[image, tag]:
+                assert found[image, tag] == pytest.approx(expected, abs=1e-4)
+            differences.append(abs(found[image, tag] - expected))
+    assert np.mean(differences) < 0.03

@@ -1,14 +1,16 @@
 """Import a folder of photographs: what is new or has changed is read, the rest is known."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sugartag.collection.folders.cache import Known, read_known, write_known
+from sugartag.collection.folders.kept_features import keep_features
 from sugartag.collection.folders.owners import OwnerRule
 from sugartag.collection.folders.pictures import Pictures
 from sugartag.collection.folders.walk import PICTURES
+from sugartag.collection.problems import write_problems
 from sugartag.collection.readers.batch import Batch
 from sugartag.collection.readers.importer import (
     Imported,
@@ -18,12 +20,11 @@ from sugartag.collection.readers.importer import (
 )
 from sugartag.collection.readers.table import Stream, Table
 from sugartag.collection.store import FORMAT
-from sugartag.collection.vocabulary import TagCleaner, TagRules
+from sugartag.collection.vocabulary import TagCleaner, TagRules, clean
 from sugartag.engine.base import Progress
 from sugartag.errors import CollectionError, StorageError
 from sugartag.storage.arrays import read_manifest
 
-ERRORS_FILE = "errors.jsonl"
 HIERARCHY_FILE = "hierarchy.json"
 HIERARCHY_FORMAT = "sugartag-hierarchy/1"
 
@@ -65,7 +66,8 @@ def import_folder(
 
     What cannot be read is listed in ``errors.jsonl`` and stops nothing. With ``update``, a
     collection made from the same folder is brought up to date: only files that are new or have
-    changed are opened, and pictures that are gone lose their row.
+    changed are opened, and pictures that are gone lose their row. The others keep the features
+    that ``sugartag embed`` made.
     """
     if not sources.folder.is_dir():
         raise CollectionError(f"{sources.folder} is not a folder; name a folder of photographs")
@@ -76,8 +78,10 @@ def import_folder(
 
     def also(imported: Imported) -> None:
         write_known(imported.folder, pictures.known)
-        _write_errors(imported.folder, pictures)
+        write_problems(imported.folder, "import", _problems(pictures))
         _write_hierarchy(imported, pictures.known, rules)
+        if earlier:
+            keep_features(out, imported.folder, _unchanged(earlier, pictures.known))
 
     summary = import_collection(
         Sources(stream, groups=sources.groups, truth=sources.truth, images_root=root),
@@ -140,17 +144,22 @@ def _earlier(out: Path, root: Path) -> dict[str, Known]:
     return known
 
 
-def _problems(pictures: Pictures) -> Iterator[tuple[str, str]]:
-    yield from ((left.path, left.reason) for left in pictures.left_out)
+def _unchanged(earlier: Mapping[str, Known], known: Sequence[Known]) -> set[str]:
+    """Return the images whose file is the one it was, whatever has become of its sidecars."""
+    return {
+        clean(one.picture.path)
+        for one in known
+        if one.fingerprint
+        and (before := earlier.get(one.picture.path)) is not None
+        and before.fingerprint == one.fingerprint
+    }
+
+
+def _problems(pictures: Pictures) -> Iterator[dict[str, str]]:
+    yield from ({"path": left.path, "reason": left.reason} for left in pictures.left_out)
     for one in pictures.known:
-        yield from ((one.picture.path, problem) for problem in one.metadata.problems)
-
-
-def _write_errors(folder: Path, pictures: Pictures) -> None:
-    with (folder / ERRORS_FILE).open("w", encoding="utf-8") as file:
-        for path, reason in _problems(pictures):
-            line = {"stage": "import", "path": path, "reason": reason}
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        for problem in one.metadata.problems:
+            yield {"path": one.picture.path, "reason": problem}
 
 
 def _write_hierarchy(imported: Imported, known: Sequence[Known], rules: TagRules) -> None:

@@ -30,7 +30,7 @@ from sugartag.collection.readers.truth import TruthReader
 from sugartag.collection.readers.variants import write_variants
 from sugartag.collection.store import CollectionWriter
 from sugartag.collection.texts import Texts
-from sugartag.collection.vocabulary import TagCleaner, TagRules, Variant, find_variants, url_decoded
+from sugartag.collection.vocabulary import TagCleaner, TagRules, find_variants, url_decoded
 from sugartag.engine.base import Progress
 from sugartag.errors import CollectionError, SettingsError
 
@@ -76,9 +76,8 @@ class Imported:
     """What is known when all shards are written, for whoever adds files of his own."""
 
     folder: Path
-    """The collection folder, still aside."""
+    """The collection folder: whole, but still aside."""
     tag_names: Sequence[str]
-    variants: Sequence[Variant]
 
 
 @dataclass(frozen=True)
@@ -129,8 +128,10 @@ def import_collection(
     with collection_folder(Path(out), sources.places, overwrite=overwrite) as folder:
         job = _Import(sources, folder, TagCleaner(rules), rows_per_shard, progress)
         job.read_rows(paths)
-        summary = job.finish(features, paths.root, also)
+        summary, tag_names = job.finish(features, paths.root)
         shutil.rmtree(job.scratch)
+        if also is not None:
+            also(Imported(folder, tag_names))
     return summary
 
 
@@ -184,8 +185,7 @@ class _Import:
         self,
         features: FeatureRows | None,
         images_root: str | None,
-        also: Callable[[Imported], None] | None,
-    ) -> ImportSummary:
+    ) -> tuple[ImportSummary, list[str]]:
         """Add groups, truth and features, settle the shards and write the manifest."""
         n_images = sum(self._shard_sizes)
         if features is not None:
@@ -198,8 +198,6 @@ class _Import:
         tag_names = [name for name, stays in zip(self._vocabulary.tags, kept, strict=True) if stays]
         variants = find_variants(tag_names, self._vocabulary.uses[kept].tolist())
         write_variants(self._writer.folder, variants)
-        if also is not None:
-            also(Imported(self._writer.folder, tag_names, variants))
         self._writer.finish(
             tag_names=tag_names,
             owner_names=owners,
@@ -208,7 +206,7 @@ class _Import:
             concept_names=concepts,
             images_root=images_root,
         )
-        return ImportSummary(
+        summary = ImportSummary(
             images=n_images,
             tags=len(tag_names),
             owners=len(owners),
@@ -222,6 +220,7 @@ class _Import:
             variants=len(variants),
             notes=(*self._photos.notes, *([warning] if (warning := unsplit(tag_names)) else [])),
         )
+        return summary, tag_names
 
     def _write(self, rows: ShardRows) -> None:
         shard = rows.shard()

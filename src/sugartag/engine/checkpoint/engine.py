@@ -110,8 +110,13 @@ class ResumableEngine:
         keeper = self._keeper("sum", function, blocks)
         done, start = keeper.restored(0, None)
         so_far: SumSoFar[Sum] | None = None
-        for so_far in self.inner.sums_so_far(function, blocks[done:], start, *shared, **named):
-            keeper.look_at(done + so_far.blocks, so_far.value)
+        try:
+            for so_far in self.inner.sums_so_far(function, blocks[done:], start, *shared, **named):
+                keeper.look_at(done + so_far.blocks, so_far.value)
+        except KeyboardInterrupt:
+            if so_far is not None:
+                keeper.keep(done + so_far.blocks, so_far.value)
+            raise
         result: Sum = start if so_far is None else so_far.value()
         return result
 
@@ -129,12 +134,21 @@ class ResumableEngine:
         """
         keeper = self._keeper("fold", function, blocks)
         done, total = keeper.restored(0, total)
-        for n_blocks, piece in self.inner.pieces(function, blocks[done:], total, *shared, **named):
-            total.take(piece)
-            # Or it would stay until the next is there, and both may be large.
-            del piece
-            done += n_blocks
-            keeper.look_at(done, lambda: total)
+        is_whole = True
+        try:
+            pieces = self.inner.pieces(function, blocks[done:], total, *shared, **named)
+            for n_blocks, piece in pieces:
+                is_whole = False
+                total.take(piece)
+                # Or it would stay until the next is there, and both may be large.
+                del piece
+                done += n_blocks
+                is_whole = True
+                keeper.look_at(done, lambda: total)
+        except KeyboardInterrupt:
+            if is_whole and done:
+                keeper.keep(done, lambda: total)
+            raise
         return total
 
     def _begin(self, verb: str, function: Callable[..., Any], blocks: Sequence[Block]) -> KeptPass:
@@ -166,6 +180,9 @@ class ResumableEngine:
             for result in self.inner.map(function, blocks[done:], *shared, **named):
                 pile.add(result)
                 yield result
+        except KeyboardInterrupt:
+            pile.keep()
+            raise
         finally:
             pile.end()
 
@@ -198,6 +215,11 @@ class _Pile:
         self._results.append(result)
         self._bytes += bytes_in(result)
         if self._age >= self._every or self._bytes > MAX_PILED_BYTES:
+            self._write()
+
+    def keep(self) -> None:
+        """Write what is there, however little it took: somebody has stopped the run."""
+        if self._results and self._is_kept:
             self._write()
 
     def end(self) -> None:
@@ -253,6 +275,11 @@ class _TotalKeeper:
             self._last = time.monotonic()
             if self._every:
                 self._pause = max(self._every, (self._last - began) / MAX_SHARE)
+
+    def keep(self, done: int, total: Callable[[], Any]) -> None:
+        """Write the total, however little it took: somebody has stopped the run."""
+        if self._is_kept and done < self._kept.what.n_blocks:
+            _written(self._kept, done, total(), self._kept.keep_total)
 
     def _of(self, done: int) -> tuple[int, int]:
         return done, self._kept.what.n_blocks

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from sugartag._typing import FloatArray, SparseRows
-from sugartag.engine.base import Block, Engine, row_blocks
+from sugartag.engine.base import Block, Engine, row_blocks, steps
 from sugartag.errors import CapacityError
 from sugartag.linalg.proximal import (
     SingularParts,
@@ -96,7 +96,7 @@ def minimised(
     parts = before = _nothing(problem)
     weight = problem.error_threshold * largest_singular_value(problem.given, rng=rng)
     momentum, change = 1.0, math.inf
-    for iteration in range(1, max_iterations + 1):
+    for iteration in steps(engine, "splitting off errors", max_iterations):
         weight = max(DESCENT * weight, problem.nuclear_weight)
         grown = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
         point = extrapolated(parts, before, (momentum - 1.0) / grown)
@@ -117,7 +117,7 @@ def minimised(
             change = _relative_change(parts, before)
         momentum = 1.0 if overshoots else grown
         if weight == problem.nuclear_weight and change <= tolerance:
-            return Decomposition(parts, iteration, change)
+            return Decomposition(parts, iteration + 1, change)
     return Decomposition(parts, max_iterations, change)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Collection, Rows
-from sugartag.engine.base import Engine, row_blocks
+from sugartag.engine.base import Engine, row_blocks, steps
 from sugartag.features.normalise import visual_rows
 from sugartag.linalg.factor_start import singular_start
 from sugartag.linalg.lle import reconstruction_weights
@@ -216,7 +216,7 @@ def _factorised(
         collection, settings.tag_neighbours, settings.local_ridge, engine=engine, rng=rng
     )
     agreed, objectives = agreement(found), list[float]()
-    for _ in range(settings.max_iterations):
+    for _ in steps(engine, "alternating", settings.max_iterations):
         shared = (clusters, found, of_tags, agreed, strengths)
         found = list(chain.from_iterable(engine.map(update_clusters, each, *shared)))
         agreed = agreement(found)

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from sugartag._typing import SparseRows
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Engine
+from sugartag.engine.base import Engine, stage
 from sugartag.linalg.knn_graph import KnnGraph
 from sugartag.linalg.laplacian import laplacian
 from sugartag.linalg.sparse_rows import strongest_per_row
@@ -119,7 +119,7 @@ class RankingFactorisation:
         # One BLAS thread: thousands of steps would make another model of another last bit.
         with threadpool_limits(1):
             start = _start(self, objective.posts.tags, graph, collection.n_owners, rng=rng)
-            factors = _descended(self, objective, start, rng=rng)
+            factors = _descended(self, objective, start, engine=engine, rng=rng)
         is_warm = self.start == "smoothed"
         return FittedRankingFactorisation(
             factors=factors,
@@ -185,7 +185,12 @@ def _start(
 
 
 def _descended(
-    settings: RankingFactorisation, objective: Objective, start: Start, *, rng: np.random.Generator
+    settings: RankingFactorisation,
+    objective: Objective,
+    start: Start,
+    *,
+    engine: Engine,
+    rng: np.random.Generator,
 ) -> Tucker:
     began = time.perf_counter()
     descent = Descent(
@@ -194,7 +199,8 @@ def _descended(
         rate=settings.learning_rate,
         n_wrong=settings.wrong_tags,
     )
-    factors = descent.run(objective, start.factors, rng)
+    with stage(engine, "descending", settings.epochs) as epochs:
+        factors = descent.run(objective, start.factors, rng, epochs.advance)
     shape = factors.core.shape
     logger.info("%d epochs, core %s: %.1f s", settings.epochs, shape, time.perf_counter() - began)
     return factors

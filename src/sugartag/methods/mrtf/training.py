@@ -1,6 +1,7 @@
 """The objective of MRTF on some of the images, its gradient there, and the descent over all."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -201,7 +202,13 @@ class Descent:
     rate: float
     n_wrong: int
 
-    def run(self, objective: Objective, start: Tucker, rng: np.random.Generator) -> Tucker:
+    def run(
+        self,
+        objective: Objective,
+        start: Tucker,
+        rng: np.random.Generator,
+        after_epoch: Callable[[], None] = lambda: None,
+    ) -> Tucker:
         """Return the factors after the last epoch; ``start`` stays as it is."""
         core, users, images, tags = (
             part.copy() for part in (start.core, start.users, start.images, start.tags)
@@ -222,6 +229,7 @@ class Descent:
                 movers[3].descend(tags, step.tags)
             _renew_nobody(users, objective.posts.owner)
             logger.debug("epoch %d of %d", epoch + 1, self.epochs)
+            after_epoch()
         return factors
 
 

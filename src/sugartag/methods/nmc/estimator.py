@@ -14,7 +14,7 @@ import numpy as np
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.anchors.clusters import sampled_features
 from sugartag.collection.model import Collection, Rows
-from sugartag.engine.base import Engine, row_blocks
+from sugartag.engine.base import Engine, row_blocks, stage, steps
 from sugartag.linalg.factor_start import singular_start
 from sugartag.linalg.nystrom import NystromMap, median_width
 from sugartag.methods.nmc.convex import (
@@ -181,7 +181,7 @@ def _fit_factored(
     blocks, shared = collection.blocks(), (collection, feature_map)
     product = engine.sum(map_times_rows, blocks, *shared, images)
     found: list[float] = []
-    for _ in range(settings.max_iterations):
+    for _ in steps(engine, "alternating", settings.max_iterations):
         factors = _solve_factors(images, product, images_of_tag, weights, engine=engine)
         step = ImageStep.of(factors, weights)
         parts = list(engine.map(solve_images, blocks, *shared, step))
@@ -230,12 +230,13 @@ def _fit_convex(
         weight=np.where(given, 1.0, settings.absence_weight),
         tag_weight=settings.tag_weight,
     )
-    completed = complete_convex(
-        problem,
-        nuclear_weight=settings.nuclear_weight,
-        max_iterations=settings.max_iterations,
-        tolerance=settings.tolerance,
-    )
+    with stage(engine, "completing the matrix"):
+        completed = complete_convex(
+            problem,
+            nuclear_weight=settings.nuclear_weight,
+            max_iterations=settings.max_iterations,
+            tolerance=settings.tolerance,
+        )
     space = latent_space(problem, completed)
     return FittedNonlinearCompletion(
         feature_map=replace(

@@ -1,13 +1,17 @@
-"""From predictions to posterior probabilities and thresholds.
+"""From scores to posterior probabilities and thresholds.
 
-Of a given tag the noise model says how probably it is wrong. Of any other tag: let g be the rate at
-which tags with this leave-one-out prediction are given, and rho the recall, the rate at which right
-tags are given. Then the tag is right with p = g / rho, and right although it was not given with
-(1 - rho) p / (1 - rho p). As in Elkan and Noto (2008), rho is read off the surest predictions,
-which are taken to be right with :data:`SUREST_RIGHT`. Ranks come from the scores and not from the
-posterior, so a flat piece of the curve ties no two images.
+What is calibrated is the level of a tag: its leave-one-out excess over the base rate, made
+comparable across tags. Of a given tag the noise model says how probably it is wrong. Of any other
+tag: let g be the rate at which tags of this level are given, and rho the recall, the rate at which
+right tags are given. Then the tag is right with p = g / rho, and right although it was not given
+with (1 - rho) p / (1 - rho p). As in Elkan and Noto (2008), rho is read off the surest tags, which
+are taken to be right with :data:`SUREST_RIGHT`; no p is higher. Of an image without any tag nobody
+left this one out: it is right with p, and g is learned from levels that images would have if nobody
+had tagged them. Ranks come from the scores and not from the posterior, so a flat piece of a curve
+ties no two images.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,8 +27,10 @@ from sugartag.methods.sugar_plus.views import Views
 
 IMAGES, ROWS_PER_BLOCK = 12_000, 500
 """Images that calibration looks at, at most, spread evenly over the collection in blocks."""
-CELLS = 48_000_000
-"""Predictions held at once, at most."""
+CELLS = 24_000_000
+"""Levels held at once, at most."""
+UNTAGGED_SHARE = 4
+"""One in this many of these images is also looked at as if nobody had tagged it."""
 CURVE_POINTS = 200
 TAILS = (50, 100, 200, 400, 800)
 """The surest given tags, counted, that the recall is read off: the tail with the highest rate."""
@@ -48,7 +54,9 @@ class Calibrator:
     """What a prediction means."""
 
     given_rate: MonotoneMap
-    """g: how often a tag with this prediction is given."""
+    """g: how often a tag of this level is given."""
+    untagged_rate: MonotoneMap
+    """The same for levels that leave the tags of the image out."""
     recall: float
     """rho."""
     noise: NoiseModel
@@ -57,22 +65,19 @@ class Calibrator:
     def posterior(
         self,
         tag: IntArray,
-        predicted: FloatArray,
+        level: FloatArray,
         *,
         given: BoolArray,
         untagged: BoolArray,
         decided: FloatArray,
     ) -> FloatArray:
-        """Return the probability that each tag belongs to its image; what a person said stands.
-
-        Of an image without any tag nobody left this one out, so that says nothing against it.
-        """
-        rate = self.given_rate(predicted).astype(np.float64)
-        right = np.minimum(rate / self.recall, 1.0)
-        found = (1.0 - self.recall) * right / np.maximum(1.0 - self.recall * right, 1e-9)
+        """Return the probability that each tag belongs to its image; what a person said stands."""
+        rate = np.where(untagged, self.untagged_rate(level), self.given_rate(level))
+        right = np.minimum(rate.astype(np.float64) / self.recall, SUREST_RIGHT)
+        found = (1.0 - self.recall) * right / (1.0 - self.recall * right)
         found = np.where(untagged, right, found)
         if given.any():
-            found[given] = 1.0 - self.noise.probability_wrong(tag[given], predicted[given])
+            found[given] = 1.0 - self.noise.probability_wrong(tag[given], level[given])
         found[decided > 0], found[decided < 0] = 1.0, 0.0
         return np.clip(found, 1.0 - SURE, SURE).astype(np.float32)
 
@@ -103,35 +108,65 @@ def calibrate(
     images = min(IMAGES, max(CELLS // max(collection.n_tags, 1), ROWS_PER_BLOCK))
     blocks = blocks_all_over(collection.blocks(ROWS_PER_BLOCK), images // ROWS_PER_BLOCK)
     parts = list(engine.map(predict_sample, blocks, collection, views))
-    excess = np.concatenate([part.excess for part in parts])
     spread, looks = parts[0].spread, parts[0].looks
     for part in parts[1:]:
         spread, looks = spread + part.spread, looks + part.looks
+    scale = Scale.of(spread, power=power, own_weight=own_weight)
+    levels = Levels.of([part.as_given for part in parts], scale)
+    untagged = Levels.of([part.as_untagged for part in parts], scale)
     rate = views.base_rate
     worth = Worth(explained(looks, rate), explained(spread, rate))
-    starts = np.cumsum([0, *(len(part.excess) for part in parts[:-1])])
-    row = np.concatenate([part.row + start for part, start in zip(parts, starts, strict=True)])
-    tag = np.concatenate([part.tag for part in parts])
-    excess += rate
-    scale = Scale.of(spread, power=power, own_weight=own_weight)
-    return scale, fit_calibrator(excess, row, tag, worth)
+    recall = max(recall_of(levels), recall_of(levels.as_predictions(scale, rate)))
+    return scale, fit_calibrator(levels, untagged, recall, worth)
 
 
-def fit_calibrator(predicted: FloatArray, row: IntArray, tag: IntArray, worth: Worth) -> Calibrator:
-    """Learn from predictions, images x tags, and the places where a tag was given."""
-    at_given = predicted[row, tag]
-    curve, recall = given_rates(predicted, at_given)
-    return Calibrator(curve, recall, NoiseModel.fit(_quantiles(predicted), tag, at_given), worth)
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Images x tags, and the places where a tag was given."""
+
+    values: FloatArray
+    row: IntArray
+    tag: IntArray
+
+    @classmethod
+    def of(cls, parts: Sequence["Levels"], scale: Scale) -> "Levels":
+        """Join the excesses of blocks and make them comparable."""
+        starts = np.cumsum([0, *(len(part.values) for part in parts[:-1])])
+        values = np.concatenate([part.values for part in parts])
+        values *= scale.level
+        rows = [part.row + start for part, start in zip(parts, starts, strict=True)]
+        return cls(values, np.concatenate(rows), np.concatenate([part.tag for part in parts]))
+
+    def as_predictions(self, scale: Scale, rate: FloatArray) -> "Levels":
+        """Return the predictions that the levels were made from."""
+        return replace(self, values=self.values / scale.level + rate)
+
+    @property
+    def at_given(self) -> FloatArray:
+        """The levels of the given tags."""
+        found: FloatArray = self.values[self.row, self.tag]
+        return found
+
+
+def fit_calibrator(levels: Levels, untagged: Levels, recall: float, worth: Worth) -> Calibrator:
+    """Learn from the levels of a sample, as its images are and as if nobody had tagged them."""
+    at_given = levels.at_given
+    return Calibrator(
+        given_rate=given_rates(levels.values, at_given),
+        untagged_rate=given_rates(untagged.values, untagged.at_given),
+        recall=recall,
+        noise=NoiseModel.fit(_quantiles(levels.values), levels.tag, at_given),
+        worth=worth,
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """The leave-one-out predictions of a block of images."""
+    """The leave-one-out excesses of a block of images."""
 
-    excess: FloatArray
-    row: IntArray
-    tag: IntArray
-    """Where tags were given."""
+    as_given: Levels
+    as_untagged: Levels
+    """Some of the images as if nobody had tagged them."""
     spread: Spread
     looks: Spread
     """The same of the visual view alone."""
@@ -140,10 +175,16 @@ class Predicted:
 def predict_sample(block: Block, collection: Collection, views: Views) -> Predicted:
     """Predict the tags of a block of images that were fitted."""
     rows = collection.rows(block)
-    row, tag = rows.tags.nonzero()
     excess = views.excess(rows)
     looks = Spread.of(views.visual_excess(views.leaving_out(rows)), rows.tags)
-    return Predicted(excess, row, tag, Spread.of(excess, rows.tags), looks)
+    tagged = np.flatnonzero(np.diff(rows.tags.indptr))
+    some = rows.at(tagged[::UNTAGGED_SHARE])
+    return Predicted(
+        Levels(excess, *rows.tags.nonzero()),
+        Levels(views.untagged_excess(some), *some.tags.nonzero()),
+        Spread.of(excess, rows.tags),
+        looks,
+    )
 
 
 def explained(spread: Spread, rate: FloatArray) -> float:
@@ -157,31 +198,32 @@ def explained(spread: Spread, rate: FloatArray) -> float:
     return max(float(gained.sum() / max(variance.sum(), 1e-9)), 0.0)
 
 
-def given_rates(predicted: FloatArray, at_given: FloatArray) -> tuple[MonotoneMap, float]:
-    """Return how often tags are given by their prediction, and the recall this shows."""
+def given_rates(levels: FloatArray, at_given: FloatArray) -> MonotoneMap:
+    """Return how often tags of each level are given."""
     from sklearn.isotonic import IsotonicRegression
 
     if not len(at_given):
-        return MonotoneMap(np.zeros(1), np.zeros(1)), MOST_RECALL
+        return MonotoneMap(np.zeros(1), np.zeros(1))
     edges = np.unique(np.quantile(at_given, np.linspace(0.0, 1.0, CURVE_POINTS)))
     given = np.bincount(np.searchsorted(edges, at_given, side="right"), minlength=len(edges) + 1)
-    every = _counts_between(predicted, edges)
+    every = _counts_between(levels, edges)
     centre = np.concatenate([[edges[0]], (edges[1:] + edges[:-1]) / 2.0, [edges[-1]]])
     kept = every > 0
     rate = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(
         centre[kept], given[kept] / every[kept], sample_weight=every[kept]
     )
-    return MonotoneMap(centre[kept], np.asarray(rate)), recall_of(predicted, at_given)
+    return MonotoneMap(centre[kept], np.asarray(rate))
 
 
-def recall_of(predicted: FloatArray, at_given: FloatArray) -> float:
-    """Return the recall: the given rate of the surest predictions, as if nearly all were right."""
+def recall_of(levels: Levels) -> float:
+    """Return the recall: the given rate of the surest tags, as if nearly all were right."""
+    at_given = levels.at_given
     descending = np.sort(at_given)[::-1]
     tails = [count for count in TAILS if count <= len(descending) // 4]
     if not tails:
         return MOST_RECALL
     least = descending[np.array(tails) - 1]
-    above = [int(np.count_nonzero(predicted >= value)) for value in least]
+    above = [int(np.count_nonzero(levels.values >= value)) for value in least]
     rate = max(count / max(every, 1) for count, every in zip(tails, above, strict=True))
     return float(np.clip(rate / SUREST_RIGHT, LEAST_RECALL, MOST_RECALL))
 
@@ -195,12 +237,12 @@ def _counts_between(values: FloatArray, edges: FloatArray) -> FloatArray:
     return found
 
 
-def _quantiles(predicted: FloatArray) -> FloatArray:
-    """Return tags x points: the quantiles of each tag's predictions over the images."""
-    some = predicted[:: max(1, len(predicted) // 2_000)]
+def _quantiles(levels: FloatArray) -> FloatArray:
+    """Return tags x points: the quantiles of each tag's levels over the images."""
+    some = levels[:: max(1, len(levels) // 2_000)]
     points = np.linspace(0.0, 1.0, QUANTILES)
-    found = np.empty((predicted.shape[1], QUANTILES), dtype=np.float32)
-    for start in range(0, predicted.shape[1], 256):
+    found = np.empty((levels.shape[1], QUANTILES), dtype=np.float32)
+    for start in range(0, levels.shape[1], 256):
         tags = slice(start, start + 256)
         found[tags] = np.quantile(some[:, tags], points, axis=0).T
     return found

@@ -9,7 +9,7 @@ import numpy as np
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.decisions import nothing_decided
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Engine
+from sugartag.engine.base import Engine, stage
 from sugartag.linalg.sparse_rows import GrowingRows
 from sugartag.methods.settings import require, require_not_negative, require_positive
 from sugartag.methods.sugar_plus.blocks import Blocks, TagBlock, VisualBlock
@@ -82,9 +82,14 @@ class SugarPlus:
         weight = self.image_weights(labels, collection)
         blocks = self.blocks(labels, collection, engine=engine)
         views = self.views(blocks, weight, collection, engine=engine)
-        scale, calibrator = calibrate(
-            views, collection, power=self.spread_power, own_weight=self.own_weight, engine=engine
-        )
+        with stage(engine, "calibrating"):
+            scale, calibrator = calibrate(
+                views,
+                collection,
+                power=self.spread_power,
+                own_weight=self.own_weight,
+                engine=engine,
+            )
         found = FittedSugarPlus(views, scale, calibrator, labels, nothing_decided(labels.shape))
         logger.info("sugar-plus: %s", found.evidence_summary())
         return found
@@ -112,26 +117,32 @@ class SugarPlus:
     ) -> Views:
         """Add up the statistics, solve both ridges, gather names and neighbours."""
         statistics = accumulate(collection, blocks, weight, engine=engine)
-        return Views.solve(
-            statistics,
-            blocks,
-            ViewWeights(
-                self.visual_share,
-                self.visual_penalty,
-                self.name_similarity if blocks.visual.width else 0.0,
-                self.name_prior,
-                self.neighbour_weight,
-            ),
-            similarity=name_similarities(collection.tag_names, statistics.uses),
-            neighbours=find_neighbours(
+        with stage(engine, "comparing the names of tags"):
+            similarity = name_similarities(collection.tag_names, statistics.uses)
+        with stage(engine, "finding neighbours"):
+            neighbours = find_neighbours(
                 collection,
                 blocks.visual,
                 history=self.history if self.neighbour_weight else 0,
                 width=self.neighbour_width,
                 engine=engine,
-            ),
-            image_weight=weight,
+            )
+        weights = ViewWeights(
+            self.visual_share,
+            self.visual_penalty,
+            self.name_similarity if blocks.visual.width else 0.0,
+            self.name_prior,
+            self.neighbour_weight,
         )
+        with stage(engine, "solving the regressions"):
+            return Views.solve(
+                statistics,
+                blocks,
+                weights,
+                similarity=similarity,
+                neighbours=neighbours,
+                image_weight=weight,
+            )
 
 
 def given_tags(collection: Collection, engine: Engine) -> SparseRows:

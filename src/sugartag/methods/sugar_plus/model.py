@@ -69,12 +69,12 @@ class FittedSugarPlus:
         """Return the probability that each tag belongs to the image of its row."""
         counted = values_at(self.corrected(rows).tags, row, tag) > 0
         excess = (scores[row, tag] - counted * self.scale.own[tag]) / self.scale.factor[tag]
-        predicted = excess + self.views.base_rate[tag]
+        level = excess * self.scale.level[tag]
         given = values_at(rows.tags, row, tag) > 0
         decided = values_at(self.decided_of(rows), row, tag)
         untagged = np.diff(rows.tags.indptr)[row] == 0
         return self.calibrator.posterior(
-            tag, predicted, given=given, untagged=untagged, decided=decided
+            tag, level, given=given, untagged=untagged, decided=decided
         )
 
     def thresholds(self) -> TagThresholds:

@@ -68,6 +68,10 @@ class JointLeverage:
     """w z'Pz of each image: the leverage for tags that it does not have."""
     at_given: FloatArray
     """The leverage at each predictor tag that an image has, entry by entry."""
+    dense: FloatArray
+    """w z'Pz with z' the dense predictors of an image alone."""
+    dense_at_given: FloatArray
+    """The same at each predictor tag that an image has, without the tag's own column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +113,17 @@ class JointRidge:
         inner = dense @ self.inverse[n_tags:, n_tags:]
         forms, products = quadratic_forms(tags, self.inverse[:n_tags, :n_tags])
         across = tags @ self.inverse[:n_tags, n_tags:]
-        whole = weight * (np.einsum("ij,ij->i", inner + 2.0 * across, dense) + forms)
+        of_dense = weight * np.einsum("ij,ij->i", inner + across, dense)
+        whole = of_dense + weight * (np.einsum("ij,ij->i", across, dense) + forms)
         row, column = row_number_of_entries(tags), tags.indices
-        own = products + _at_cells(dense, self.inverse[n_tags:, :n_tags], row, column)
-        at_given = whole[row] - weight[row] * own**2 / np.diag(self.inverse)[column]
+        own_dense = _at_cells(dense, self.inverse[n_tags:, :n_tags], row, column)
+        own = products + own_dense
+        scale = weight[row] / np.diag(self.inverse)[column]
         return JointLeverage(
-            np.minimum(whole, MOST_LEVERAGE), np.clip(at_given, 0.0, MOST_LEVERAGE)
+            whole=np.minimum(whole, MOST_LEVERAGE),
+            at_given=np.clip(whole[row] - scale * own**2, 0.0, MOST_LEVERAGE),
+            dense=of_dense,
+            dense_at_given=of_dense[row] - scale * own * own_dense,
         )
 
     def at_cells(self, predictors: Predictors, row: IntArray, tag: IntArray) -> FloatArray:

@@ -84,6 +84,29 @@ class Views:
             _add(found, votes, self.weights.neighbour)
         return found
 
+    def untagged_excess(self, rows: Rows) -> FloatArray:
+        """Return the excess as if nobody had tagged the images, which were fitted with their tags.
+
+        The joint view predicts from the dense predictors z' of an image alone. Without the image
+        in the fit this is z'B - c (y - f) / (1 - h), with c = w z'Pz in place of the leverage. It
+        is corrected where tags were given; elsewhere y - f is next to nothing.
+        """
+        left = self.leaving_out(rows)
+        share, tags, dense = self.weights.visual_share, rows.tags, left.predictors.dense
+        found: FloatArray = share * (self.visual_excess(left) @ self.names)
+        joint = dense @ self.joint.weights[self.blocks.tags.width :]
+        row, tag = row_number_of_entries(tags), tags.indices
+        predicted = self.joint.at_cells(left.predictors, row, tag)
+        leverage = left.joint.whole[row]
+        across = left.joint.dense[row]
+        own = self._predictor_entries(tags)
+        leverage[own], across[own] = left.joint.at_given, left.joint.dense_at_given
+        joint[row, tag] -= across * (1.0 - predicted) / (1.0 - leverage)
+        found += (1.0 - share) * (joint - self.base_rate)
+        if self.weights.neighbour:
+            _add(found, self.neighbours.votes(rows, self.blocks.visual), self.weights.neighbour)
+        return found
+
     def visual_excess(self, left: LeftOut) -> FloatArray:
         """Return the visual view alone, without name similarity."""
         found: FloatArray = left.predictors.dense @ self.visual.weights

@@ -227,7 +227,7 @@ class SugarTC:
         collection.require_features("sugar-tc")
         graph = build_graph(self, collection, engine=engine, rng=rng)
         problem, prior = build_problem(self, collection, graph, engine=engine)
-        completion = complete(self, problem, prior, rng=rng)
+        completion = complete(self, problem, prior, engine=engine, rng=rng)
         fitted = _fitted(self, graph, completion)
         return self._on_one_scale(fitted, collection)
 

@@ -3,6 +3,7 @@
 import logging
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from sugartag.completion import (
     disturbed_start,
 )
 from sugartag.completion.project import anchor_tags, project_images
-from sugartag.engine.base import Engine
+from sugartag.engine.base import Engine, stage
 from sugartag.features.normalise import visual_rows
 from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.graph.gram import LinkGrams, link_sums
@@ -65,7 +66,8 @@ def build_graph(
         max_units=settings.max_units,
         unit_features=settings.unit_features,
     )
-    units = choose_units(collection, profiles, layout, engine=engine, rng=rng)
+    with stage(engine, "choosing anchors"):
+        units = choose_units(collection, profiles, layout, engine=engine, rng=rng)
     logger.info(
         "anchor units: %d images, %d users, %.1f s",
         len(units.image),
@@ -173,42 +175,21 @@ def _linking_users(settings: "SugarTC", graph: AnchorGraph) -> SparseRows:
 
 
 def complete(
-    settings: "SugarTC", problem: CompletionProblem, prior: SparseRows, *, rng: np.random.Generator
+    settings: "SugarTC",
+    problem: CompletionProblem,
+    prior: SparseRows,
+    *,
+    engine: Engine,
+    rng: np.random.Generator,
 ) -> Completion:
     """Run the solver the settings name; the exact one takes the problem's target for it.
 
     The exact solver makes only the tensor's sums where scoring by assignment needs no more.
     """
     began = time.perf_counter()
-    if settings.solver == "exact":
-        done = complete_exactly(
-            problem,
-            consume=True,
-            sums_only=settings.scoring == "assignment",
-            tag_components=settings.tag_components,
-        )
-    elif settings.solver == "nonnegative":
-        done = complete_nonnegatively(
-            problem,
-            max_iterations=settings.max_iterations,
-            gap_tolerance=settings.gap_tolerance,
-        )
-    else:
-        start = disturbed_start(
-            prior,
-            problem.shape,
-            rng=rng,
-            dtype=problem.target.dtype.type,
-            size=settings.start_noise,
-            signed=settings.start_sign == "both",
-        )
-        done = complete_multiplicatively(
-            problem,
-            start,
-            max_iterations=settings.max_iterations,
-            tolerance=settings.tolerance,
-            consume=True,
-        )
+    total = 1 if settings.solver == "exact" else settings.max_iterations
+    with stage(engine, f"completing the tensor ({settings.solver})", total) as updates:
+        done = _completed(settings, problem, prior, rng=rng, after_update=updates.advance)
     logger.info(
         "%s solver: objective %.6g%s after %d steps, %.1f s",
         settings.solver,
@@ -218,6 +199,46 @@ def complete(
         time.perf_counter() - began,
     )
     return done
+
+
+def _completed(
+    settings: "SugarTC",
+    problem: CompletionProblem,
+    prior: SparseRows,
+    *,
+    rng: np.random.Generator,
+    after_update: Callable[[], None],
+) -> Completion:
+    if settings.solver == "exact":
+        return complete_exactly(
+            problem,
+            consume=True,
+            sums_only=settings.scoring == "assignment",
+            tag_components=settings.tag_components,
+        )
+    if settings.solver == "nonnegative":
+        return complete_nonnegatively(
+            problem,
+            max_iterations=settings.max_iterations,
+            gap_tolerance=settings.gap_tolerance,
+            after_update=after_update,
+        )
+    start = disturbed_start(
+        prior,
+        problem.shape,
+        rng=rng,
+        dtype=problem.target.dtype.type,
+        size=settings.start_noise,
+        signed=settings.start_sign == "both",
+    )
+    return complete_multiplicatively(
+        problem,
+        start,
+        max_iterations=settings.max_iterations,
+        tolerance=settings.tolerance,
+        consume=True,
+        after_update=after_update,
+    )
 
 
 def _gap_words(gap: float) -> str:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
-from sugartag.engine.base import Block, Engine
+from sugartag.engine.base import Block, Engine, steps
 from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.graph.wordnet import load_taxonomy
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
@@ -264,7 +264,7 @@ def minimised(
 ) -> tuple[SparseRows, FloatArray]:
     """Return the values after the updates, and the objective before each and at the end."""
     objectives: list[float] = []
-    for _ in range(max_iterations):
+    for _ in steps(engine, "refining tags", max_iterations):
         step = pull(values, problem, engine=engine)
         objectives.append(objective(values, step, problem))
         if len(objectives) > 1 and objectives[-2] - objectives[-1] <= tolerance * objectives[-1]:

@@ -16,7 +16,7 @@ from scipy import sparse
 from sugartag._typing import SparseRows
 from sugartag.anchors.owners import owner_profiles
 from sugartag.collection.model import Collection
-from sugartag.engine.base import Engine
+from sugartag.engine.base import Engine, stage
 from sugartag.graph.collection_affinity import collection_affinity, count_tags_together
 from sugartag.methods.settings import require, require_not_negative
 from sugartag.methods.tag_prior import images_with_each_tag
@@ -110,7 +110,8 @@ class TTC1:
         began = time.perf_counter()
         tags = all_tags(collection).astype(np.float64)
         profiles = owner_profiles(collection, engine=engine)
-        clusters = self._clusters(collection, tags, profiles, engine=engine, rng=rng)
+        with stage(engine, "clustering"):
+            clusters = self._clusters(collection, tags, profiles, engine=engine, rng=rng)
         layout = Layout.of(clusters, collection.owner)
         clustered = time.perf_counter()
         job = Job(
@@ -126,7 +127,9 @@ class TTC1:
             seed=int(rng.integers(2**31)),
         )
         linked = time.perf_counter()
-        made = complete_together(job) if self.shares_factors else complete_apart(job, engine=engine)
+        with stage(engine, "completing the tensor"):
+            together = self.shares_factors
+            made = complete_together(job) if together else complete_apart(job, engine=engine)
         logger.info(
             "%s: %d tag clusters x %d pairs of image and user clusters; clusters %.1f s, graphs "
             "%.1f s, completion %.1f s, objective %.6g",
