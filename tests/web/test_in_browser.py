@@ -70,7 +70,7 @@ def test_reviewing_a_tag_by_keyboard_and_undoing(page, site):
     page.keyboard.press("r")
     expect(card(page, 9)).to_be_focused()
     page.keyboard.press("s")
-    said(page, "skipped. 8 to decide here")
+    said(page, "Skipped “sea”. 8 left here")
 
     assert [standing(site, f"p{n}") for n in (0, 3, 6, 9)] == ["accept", None, "reject", "skip"]
     assert {one.reviewer for one in site.catalogue.decision_log()} == {"anna"}
@@ -132,7 +132,7 @@ def test_reviewing_by_picture_asking_why_and_going_on(page, site):
     expect(page.get_by_role("heading", name="Please check")).to_be_visible()
     doubted.get_by_role("button", name="Right").click()
     expect(doubted).to_have_attribute("data-verdict", "accept")
-    said(page, "yes")
+    said(page, "Yes to")
     assert standing(site, "p4", "boat") == "accept"
 
 
@@ -172,7 +172,7 @@ def test_two_reviewers_at_the_same_moment_lose_nothing(browser, server):
     said(second, f"was decided by {log[0].reviewer} meanwhile")
     expect(card(second, 0)).to_be_focused()
     second.keyboard.press("s")
-    said(second, "skipped")
+    said(second, "Skipped")
     expect(card(first, 0)).to_have_attribute("data-verdict", "skip")
     assert [one.reviewer for one in server.site.catalogue.decision_log("p0", "sea")] == [
         log[0].reviewer,
@@ -187,7 +187,7 @@ def test_learning_from_decisions_and_applying_with_a_difference_first(page, site
     expect(card(page, 0)).to_be_focused()
     for _ in range(3):
         page.keyboard.press("a")
-    said(page, "7 to decide here")
+    said(page, "7 left here")
     page.get_by_role("link", name="Learn").click()
     page.get_by_role("button", name="Learn from my decisions").click()
 
@@ -214,7 +214,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(browser, server):
         assert width <= 390, path
     page.goto("/tag?tag=sea")
     card(page, 0).get_by_role("button", name="Yes").tap()
-    said(page, "yes")
+    said(page, "Yes to")
     assert standing(server.site, "p0") == "accept"
     assert next(pages, None) is None
 

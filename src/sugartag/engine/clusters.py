@@ -70,7 +70,7 @@ def processes_here(n_workers: int, retries: int) -> AbstractContextManager[Any, 
 
 @contextmanager
 def large_messages(n_bytes: int) -> Iterator[None]:
-    """Send a value of up to so many bytes without a warning: there is no better way for it."""
+    """Send a value of up to this many bytes without a warning: there is no better way for it."""
     config = optional("dask", extra="dask", needed_for="the Dask engine").config
     with config.set({"distributed.admin.large-graph-warning-threshold": n_bytes}):
         yield

@@ -43,7 +43,7 @@ FAN_IN = 8
 TASKS_PER_THREAD = 2
 """Tasks that are sent ahead for each thread of the workers."""
 GROUPS_PER_THREAD = 4
-"""From so many on a group of blocks is one task; of fewer, some threads would have none."""
+"""From this many on a group of blocks is one task; of fewer, some threads would have none."""
 BEFORE_BLOCKS = 1
 """The priority, in Dask's terms, of what is to be done before blocks that were sent earlier."""
 MAX_SHARED_BYTES = 1 << 30

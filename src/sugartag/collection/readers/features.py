@@ -26,7 +26,7 @@ class FeatureRows(Protocol):
         """Numbers that describe an image."""
 
     def check_rows(self, table: Table, n_images: int) -> None:
-        """Raise unless there are features for so many images."""
+        """Raise unless there are features for this many images."""
 
     def copy_rows(self, start: int, target: Path, ids: Sequence[str]) -> None:
         """Write the features of the images ``ids``, the first of which is row ``start``."""

@@ -240,5 +240,5 @@ class TTC2(TTC1):
 
 
 def _by_size(members: int, most: int, size: int) -> int:
-    """Return the clusters of so many members: ``most`` at ``size``, falling with the root."""
+    """Return the clusters of this many members: ``most`` at ``size``, falling with the root."""
     return max(1, min(most, round(most * math.sqrt(members / size))))

@@ -5,6 +5,7 @@ const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const meta = (name) => $(`meta[name=${name}]`)?.content ?? "";
 const WORDS = { accept: "yes", reject: "no", skip: "skipped" };
+const SAID = { accept: "Yes to", reject: "No to", skip: "Skipped" };
 const POLL_MS = 4000;
 
 const say = (text) => {
@@ -69,7 +70,7 @@ function show(item, verdict, version) {
 
 const left = () => {
   const n = items().filter(open).length;
-  return `${n} to decide here`;
+  return `${n} left here`;
 };
 
 function afterDecision(item) {
@@ -96,7 +97,7 @@ function decide(item, verdict) {
     try {
       const made = await api("decisions", { image_id, tag, verdict, expected: Number(before[1]) });
       show(item, made.standing, made.version);
-      say(`“${tag}”: ${WORDS[verdict]}. ${left()}.`);
+      say(`${SAID[verdict]} “${tag}”. ${left()}.`);
     } catch (error) {
       show(item, ...before);
       await refreshed(item);
@@ -181,7 +182,10 @@ async function recount() {
   const turn = ++counting;
   try {
     const counts = await api(`counts${location.search}`);
-    if (turn === counting) for (const [name, number] of Object.entries(counts)) value(name, number);
+    if (turn !== counting) return;
+    for (const [name, number] of Object.entries(counts)) value(name, number);
+    const all = $("#all button");
+    if (all) all.disabled = counts.above_open === 0;
   } catch {
     // The counts are a comfort; what matters has been said already.
   }
