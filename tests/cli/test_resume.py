@@ -237,7 +237,7 @@ def test_two_fits_for_the_same_target_do_not_run_at_once(photos):
 
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith("sugartag: cannot write model: another run is writing it and has its work")
+    assert line.startswith("sugartag: cannot write model: another run is writing it")
     assert ".model.work" in line
 
 
