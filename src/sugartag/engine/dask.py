@@ -25,6 +25,7 @@ from sugartag.engine.base import (
 )
 from sugartag.engine.clusters import (
     SECONDS_TO_CONNECT,
+    Tls,
     client_of,
     client_of_own,
     large_messages,
@@ -82,10 +83,11 @@ class DaskEngine:
         blas_threads: int | None = None,
         progress: Progress | None = None,
         scratch: Path | None = None,
+        tls: Tls | None = None,
     ) -> Self:
         """Connect to the scheduler at an address and wait for a first worker, each so long."""
         with ExitStack() as opened:
-            client = opened.enter_context(client_of(address, timeout))
+            client = opened.enter_context(client_of(address, timeout, tls))
             return cls(client, blas_threads or 1, progress, scratch, opened.pop_all())
 
     @classmethod

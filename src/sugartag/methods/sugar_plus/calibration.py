@@ -13,9 +13,11 @@ ties no two images.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Within
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.assignment.calibration import MonotoneMap
 from sugartag.assignment.thresholds import NEVER_ADDED, NEVER_DOUBTED, TagThresholds
@@ -59,7 +61,7 @@ class Calibrator:
     """g: how often a tag of this level is given."""
     untagged_rate: MonotoneMap
     """The same for levels that leave the tags of the image out."""
-    recall: float
+    recall: Annotated[float, Within(0, 1)]
     """rho."""
     noise: NoiseModel
     worth: Worth
