@@ -187,12 +187,13 @@ def _card(picture: Picture, known: AbstractSet[str]) -> str:
     kept = picture.said("keep")
     given = kept[:MOST_KEPT] + picture.said("doubt")
     return (
-        f'<article class="card" {cited.id_of(picture)}data-words="{escape(" ".join(words).lower())}" '
-        f'data-kinds="{" ".join(kinds)}">\n'
+        f'<article class="card" {cited.id_of(picture)}'
+        f'data-words="{escape(" ".join(words).lower())}" data-kinds="{" ".join(kinds)}">\n'
         f'<div class="plate"><img src="{source}" alt="{title}, {owner}" decoding="async">'
         f'</div>\n<h3>{title}</h3><p class="owner">{owner}</p>\n'
         f"{_chips('given', given, rest=kept[MOST_KEPT:])}"
-        f"{_chips('suggested', picture.said('add'))}{cited.reasons(picture, SIGNS, known)}</article>"
+        f"{_chips('suggested', picture.said('add'))}"
+        f"{cited.reasons(picture, SIGNS, known)}</article>"
     )
 
 
