@@ -50,4 +50,4 @@ def chosen_pictures(
         of_owner[owner] += 1
         of_tag[subject] += 1
         title = titles[row] if titles is not None and titles[row] else ids[row]
-        yield Picture(*loaded, title, names[owner], tuple(said))
+        yield Picture(*loaded, title, names[owner], tuple(said), ids[row])

@@ -47,6 +47,8 @@ class Picture:
     title: str
     owner: str
     verdicts: tuple[Verdict, ...]
+    image_id: str = ""
+    """What reasons call it, if they name it."""
 
     def __post_init__(self) -> None:
         if self.mime not in PICTURE_KINDS:

@@ -8,11 +8,12 @@ comes from a collection passes through :func:`html.escape` where it enters a tem
 import base64
 import hashlib
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from sugartag.report import charts, reliability
+from sugartag.report import charts, cited, reliability
 from sugartag.report.content import Action, Picture, Report, Verdict
 from sugartag.storage.aside import file_aside
 
@@ -137,7 +138,8 @@ def _section(name: str, heading: str, content: str, introduction: str = "") -> s
 def _pictures(report: Report) -> str:
     if not report.pictures:
         return ""
-    cards = "\n".join(_card(picture) for picture in report.pictures)
+    known = {picture.image_id for picture in report.pictures if picture.image_id}
+    cards = "\n".join(_card(picture, known) for picture in report.pictures)
     content = f'{_legend(report)}\n{_filter()}\n<div class="cards">\n{cards}\n</div>'
     return _section("pictures", "Pictures and their tags", content)
 
@@ -146,7 +148,7 @@ def _legend(report: Report) -> str:
     said = [verdict for picture in report.pictures for verdict in picture.verdicts]
     entries = [
         (Verdict("tag", "keep", 0.93), "given by its owner, and it fits"),
-        (Verdict("tag", "doubt", 0.04), "given by its owner, but it may not fit: have a look"),
+        (Verdict("tag", "doubt", 0.04), "given by its owner, and it may not fit: please check"),
         (Verdict("tag", "add", 0.81), "not given; it probably belongs"),
     ]
     if any(verdict.recovered for verdict in said):
@@ -176,7 +178,7 @@ def _filter() -> str:
     )
 
 
-def _card(picture: Picture) -> str:
+def _card(picture: Picture, known: AbstractSet[str]) -> str:
     title = escape(picture.title or "untitled")
     owner = f"by {escape(picture.owner)}" if picture.owner else "owner unknown"
     words = [picture.title, picture.owner, *(verdict.tag for verdict in picture.verdicts)]
@@ -185,12 +187,13 @@ def _card(picture: Picture) -> str:
     kept = picture.said("keep")
     given = kept[:MOST_KEPT] + picture.said("doubt")
     return (
-        f'<article class="card" data-words="{escape(" ".join(words).lower())}" '
-        f'data-kinds="{" ".join(kinds)}">\n'
+        f'<article class="card" {cited.id_of(picture)}'
+        f'data-words="{escape(" ".join(words).lower())}" data-kinds="{" ".join(kinds)}">\n'
         f'<div class="plate"><img src="{source}" alt="{title}, {owner}" decoding="async">'
         f'</div>\n<h3>{title}</h3><p class="owner">{owner}</p>\n'
         f"{_chips('given', given, rest=kept[MOST_KEPT:])}"
-        f"{_chips('suggested', picture.said('add'))}{_reasons(picture)}</article>"
+        f"{_chips('suggested', picture.said('add'))}"
+        f"{cited.reasons(picture, SIGNS, known)}</article>"
     )
 
 
@@ -225,15 +228,6 @@ def _chip_words(verdict: Verdict) -> str:
         f'<span class="unseen">{said}</span>{mark}<span class="tag">{tag}</span>'
         f'<span class="score">{verdict.score:.2f}</span>'
     )
-
-
-def _reasons(picture: Picture) -> str:
-    items = "".join(
-        f"<li><b>{SIGNS[verdict.action]} {escape(verdict.tag)}</b> {escape(verdict.reason)}</li>"
-        for verdict in picture.said("add", "doubt")
-        if verdict.reason
-    )
-    return f'<details class="why"><summary>Why</summary><ul>{items}</ul></details>' if items else ""
 
 
 def _comparison(report: Report) -> str:
@@ -291,9 +285,12 @@ def _what_was_run(report: Report) -> str:
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(v)}</dd>" for name, v in report.facts)
     lines = "\n".join(escape(command) for command in report.commands)
     notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
+    repeat = f"<h3>To repeat it</h3><pre><code>{lines}</code></pre>" if lines else ""
+    settings = f'<dl class="facts">{facts}</dl>{repeat}'
     content = [
-        f'<dl class="facts">{facts}</dl>' if facts else "",
-        f"<h3>To repeat it</h3><pre><code>{lines}</code></pre>" if lines else "",
+        f"<details><summary>Settings and commands</summary>{settings}</details>"
+        if facts or lines
+        else "",
         f'<h3>Notes</h3><ul class="notes">{notes}</ul>' if notes else "",
     ]
     return _section("run", "What was run", "\n".join(content)) if any(content) else ""

@@ -98,6 +98,8 @@ def what_it_says(counts: VerdictCounts) -> Iterator[str]:
         )
         if part.count.any()
     ]
+    yield from plainly("suggestions", counts.added)
+    yield from plainly("given tags", counts.given)
     yield (
         f"On average a probability is off by {100 * found['ece']:.1f} points of 100: the expected "
         f"calibration error of all {verdicts:,} verdicts is {found['ece']:.3f} "
@@ -118,6 +120,15 @@ def what_it_says(counts: VerdictCounts) -> Iterator[str]:
             f"{found['remove_precision']:.0%} of the {changes.removed:,} doubted tags were wrong; "
             f"they are {found['remove_recall']:.0%} of the {changes.wrong:,} wrong ones."
         )
+
+
+def plainly(words: str, reliability: Reliability) -> Iterator[str]:
+    """Yield what the largest range of probabilities means, in plain words."""
+    if not reliability.count.any():
+        return
+    place = int(reliability.count.argmax())
+    rated, right = reliability.mean_chance()[place], reliability.share_right()[place]
+    yield f"Of 100 {words} rated {100 * rated:.0f} %, {100 * right:.0f} were right."
 
 
 def _frame() -> str:

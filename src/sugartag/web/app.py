@@ -60,8 +60,9 @@ def make_app(site: Site) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-    yield
     site: Site = app.state.site
+    await anyio.to_thread.run_sync(pages.prepare, site)
+    yield
     if site.learner is not None:
         site.learner.stop()
 

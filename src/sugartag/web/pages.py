@@ -199,6 +199,13 @@ def picture(request: Request, site: ThisSite, _: Viewer, image: int, size: str) 
     return Response(data, media_type="image/webp", headers=kept)
 
 
+def prepare(site: Site) -> None:
+    """Ask what the first visitor will ask, so that nobody waits for it."""
+    for view in (View(), View(action="doubt")):
+        _tags(site, view, site.catalogue.run_number(None))
+        _facets(site, view)
+
+
 def _tags(site: Site, view: View, run: int | None) -> list[FacetCount]:
     """Return the tags with the most proposals, and how many of those are decided by now."""
     asked = view.selection(tag=None, state="any", run=view.run or site.catalogue.latest_run())
