@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from forging import KINDS, Commands, Place, forged, is_one_line, places
 from planted import planted_collection
@@ -81,3 +83,26 @@ def test_no_forged_array_of_a_collection_crashes_or_gives_a_traceback(within, fo
 
     assert len(theirs) > 10
     assert found == []
+
+
+@pytest.fixture(scope="module")
+def default_model(folder) -> Path:
+    model = fit_model(make_method("sugar-plus"), photos(), engine=LocalEngine(), seed=0)
+    save_model(model, folder / "fuzzed")
+    return folder / "fuzzed"
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_whatever_is_forged_of_a_model_or_a_collection(data, seed, default_model, folder, commands):
+    place = data.draw(st.sampled_from(places(default_model) + places(folder / "photos")))
+    change = data.draw(st.sampled_from([change for kind in KINDS.values() for change in kind]))
+    array = np.load(place.folder / f"{place.name}.npy")
+
+    with forged(place, change(array, np.random.default_rng(seed))):
+        code, said = commands.run(
+            "suggest", default_model, folder / "photos", "--out", folder / "changes.csv",
+            "--overwrite",
+        )  # fmt: skip
+
+    assert is_one_line(code, said), (place.name, code, said[-400:])
