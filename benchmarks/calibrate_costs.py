@@ -23,8 +23,8 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from measured_fit import measured
+from sugartag.collection.model import BLOCK_ROWS
 from sugartag.costs.calibration import FEATURES, IMAGES, OTHER, OTHER_WITHIN, RATE, TAGS
-from sugartag.costs.estimate import USUAL_ROWS
 from sugartag.costs.formulas import Parts, disk_parts, held_parts, thread_parts
 from sugartag.costs.size import Size
 from sugartag.evaluation.cost import machine
@@ -59,7 +59,7 @@ def worlds(images: int, tags: int) -> list[tuple[dict[str, int], int]]:
     larger = first | {"n_images": 5 * images, "n_owners": images // 2}
     between = first | {"n_images": 2 * images, "n_owners": images // 5}
     others = (between, larger, first | {"n_tags": 4 * tags}, first | {"n_features": 512})
-    return [(world, USUAL_ROWS) for world in (first, *others)] + [(larger, 512)]
+    return [(world, BLOCK_ROWS) for world in (first, *others)] + [(larger, 512)]
 
 
 def measure(entry: str) -> list[Run]:
@@ -78,7 +78,7 @@ def measure(entry: str) -> list[Run]:
 
 def constants(runs: list[Run]) -> dict[str, Any]:
     """Return the entry of one method in the calibration file."""
-    usual = [run for run in runs if run["rows_at_once"] == USUAL_ROWS]
+    usual = [run for run in runs if run["rows_at_once"] == BLOCK_ROWS]
     # A lower rate of the same machine was measured while it was busy.
     rate = max(run["rates"]["product"] for run in runs)
     base = statistics.median(run["base_bytes"] for run in runs)

@@ -12,7 +12,7 @@ SOURCE = Path(sugartag.__file__).parent
 
 ROWS = [
     {"errors", "_typing"},
-    {"_extras"},
+    {"_extras", "_rules"},
     {"storage"},
     {"metadata"},
     {"engine"},

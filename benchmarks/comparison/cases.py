@@ -18,7 +18,7 @@ from sugartag.errors import SettingsError
 def open_case(name: str, data: Path | None = None) -> Iterator[Case]:
     """Yield the case of this name; what it unpacks is gone when the block ends."""
     if name not in CASE_NAMES:
-        raise SettingsError(f"there is no case {name!r}; choose of: {', '.join(CASE_NAMES)}")
+        raise SettingsError(f"there is no case {name!r}; choose from: {', '.join(CASE_NAMES)}")
     if data is None:
         raise SettingsError(f"{name} needs --data, the folder that holds {name}")
     folder = data / name

@@ -20,4 +20,4 @@ def choice_of(asked: Sequence[str], known: Sequence[str]) -> None:
     unknown = [name for name in asked if name not in known]
     if unknown or not asked:
         wrong = f"no method {unknown[0]!r}" if unknown else "no method to measure"
-        raise SettingsError(f"there is {wrong}; choose of: {', '.join(known)}")
+        raise SettingsError(f"there is {wrong}; choose from: {', '.join(known)}")

@@ -19,8 +19,8 @@ from sugartag.cli.main import main
 from sugartag.collection.store import open_collection, save_collection
 from sugartag.collection.synthetic import medium
 from sugartag.costs import machine, size
-from sugartag.costs.estimate import USUAL_ROWS, Plan, Update
-from sugartag.costs.limits import FEWEST_ROWS, needed
+from sugartag.costs.estimate import Plan, Update
+from sugartag.costs.limits import least_needed, needed
 from sugartag.costs.machine import Rates
 from sugartag.costs.size import imagined_size, size_of
 from sugartag.methods.registry import make_method
@@ -128,15 +128,15 @@ def test_a_limit_that_does_not_hold_is_exit_code_3_after_the_estimate_and_the_ad
     assert as_json or "within a factor of 2" in result.stdout
 
 
-def test_a_limit_that_holds_with_smaller_blocks_is_estimated_with_them(photos, rates):
+def test_a_limit_that_holds_with_fewer_threads_is_estimated_with_them(photos, rates):
     of = ("--images", "1e5", "--tags", "2e3", "--method", "linear-probe", "--json")
-    plan = Plan.of(make_method("linear-probe"), imagined_size(100_000, 2_000), workers=2)
-    limit = int(needed(plan, 1_024)) + 1
+    plan = Plan.of(make_method("linear-probe"), imagined_size(100_000, 2_000), workers=1)
+    limit = int(needed(plan)) + 1
 
     told = json.loads(done("estimate", *of, "--max-memory", limit))
 
-    assert told["rows_per_block"] == 1_024
-    assert told["bytes"] == pytest.approx(plan.memory(1_024), rel=1e-3)
+    assert told["workers"] == 1
+    assert told["bytes"] == pytest.approx(plan.memory(), rel=1e-3)
 
 
 def test_memory_that_is_not_free_is_said_and_is_no_failure(photos, monkeypatch):
@@ -203,17 +203,15 @@ def test_a_fit_that_fits_gives_the_same_model(photos, tmp_path):
     assert load_model(tmp_path / "a").run_id == load_model(tmp_path / "b").run_id
 
 
-def test_a_limit_is_kept_by_smaller_blocks(monkeypatch):
+def test_a_limit_is_kept_by_fewer_threads(monkeypatch):
     large = imagined_size(100_000, 500)
     monkeypatch.setattr(size, "size_of", lambda collection: large)
     collection, method = planted_collection(), make_method("linear-probe")
-    plan = Plan.of(method, large)
-    limit = int(needed(plan, USUAL_ROWS) + needed(plan, FEWEST_ROWS)) // 2
+    plan = Plan.of(method, large, workers=2)
 
-    kept = memory.kept_within(limit, method, collection, EngineChoice(workers=1))
+    kept = memory.kept_within(int(needed(plan)) + 1, method, collection, EngineChoice(workers=8))
 
-    assert FEWEST_ROWS <= kept.rows_at_once < collection.rows_at_once
-    assert needed(plan, kept.rows_at_once) <= limit
+    assert kept.workers == 2
 
 
 def test_scarce_memory_is_warned_of_and_nothing_is_refused(photos, tmp_path, monkeypatch):
@@ -239,7 +237,7 @@ def test_a_fit_keeps_its_limit(name, tmp_path):
     world = replace(medium(), n_images=20_000, n_tags=500, n_topics=16, n_features=64)
     world.write(tmp_path / "world", 0)
     plan = Plan.of(make_method(name), size_of(open_collection(tmp_path / "world")), workers=2)
-    least = int(needed(plan, FEWEST_ROWS)) >> 20
+    least = int(least_needed(plan)) >> 20
     words = ["fit", tmp_path / "world", "--out", tmp_path / "model", "--method", name]
     words += ["--workers", 2, "--max-memory"]
 
@@ -259,7 +257,7 @@ def test_an_update_keeps_its_limit(tmp_path):
         save_collection(replace(whole, shards=(shard,)), tmp_path / name)
     done("fit", tmp_path / "first", "--out", tmp_path / "model")
     update = Update.to(load_model(tmp_path / "model"), open_collection(tmp_path / "later"))
-    least = int(needed(update, FEWEST_ROWS)) >> 20
+    least = int(least_needed(update)) >> 20
     words = ["fit", tmp_path / "later", "--update", tmp_path / "model", "--out", tmp_path / "more"]
     words += ["--workers", 1, "--max-memory"]
 

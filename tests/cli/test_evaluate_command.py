@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.metrics import average_precision_score
 
 from sugartag.cli.main import main
 from sugartag.collection.build import collection_from_arrays
-from sugartag.collection.store import save_collection
+from sugartag.collection.store import open_collection, save_collection
 from sugartag.methods.registry import METHODS
 
 N_IMAGES, N_TOPICS = 120, 6
@@ -205,7 +206,7 @@ def test_a_table_too_large_for_memory_lies_in_a_file_that_is_cleared(photos, tmp
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     done(photos, "--methods", "tag-vote", "--out", tmp_path / "memory.json")
 
-    monkeypatch.setattr("sugartag.cli.evaluate.BYTES_IN_MEMORY", 0)
+    monkeypatch.setattr("sugartag.cli.scores.BYTES_IN_MEMORY", 0)
     done(photos, "--methods", "tag-prior,tag-vote", "--out", tmp_path / "file.json")
 
     memory, file = (without_costs(read(tmp_path / f"{n}.json")) for n in ("memory", "file"))
@@ -291,3 +292,35 @@ def test_all_means_every_method(photos, tmp_path, monkeypatch):
 
 def test_help_has_an_example():
     assert "sugartag evaluate photos" in done("--help").stdout
+
+
+def test_scores_are_replaced_but_never_with_somebodys_own_files(photos, tmp_path):
+    folder = tmp_path / "scores"
+    arguments = ("--methods", "original", "--hide", 0.3, "--save-scores", folder)
+    done(photos, *arguments)
+    done(photos, *arguments, "--overwrite")
+    np.save(folder / "features.npy", np.zeros(3))
+
+    line = refused(photos, *arguments, "--overwrite")
+
+    assert "sugartag did not write features.npy in it" in line
+    assert (folder / "features.npy").exists()
+
+
+def test_of_all_methods_those_that_cannot_work_with_a_collection_are_left_out(
+    photos, tmp_path, monkeypatch
+):
+    nobody = tmp_path / "nobody"
+    opened = open_collection(photos)
+    shards = [replace(s, owner=np.full_like(s.owner, opened.nobody)) for s in opened.shards]
+    save_collection(replace(opened, shards=tuple(shards)), nobody)
+    some = ["tag-prior", "ttc1", "ttc2", "original"]
+    monkeypatch.setattr("sugartag.cli.choosing._every_method", lambda: some)
+
+    result = done(nobody, "--methods", "all", "--hide", 0.3, "--save-scores", tmp_path / "scores",
+                  "--out", tmp_path / "r.json")  # fmt: skip
+
+    assert "ttc1: 2 of 4, left out: ttc1 needs owners and this collection has none" in result.stderr
+    written = json.loads((tmp_path / "r.json").read_text())
+    assert set(written["methods"]) == {"tag-prior", "original"}
+    assert {path.stem for path in (tmp_path / "scores").glob("*.npy")} == {"tag-prior", "original"}

@@ -20,7 +20,7 @@ from sugartag.graph import wordnet
 from sugartag.methods.registry import METHODS, make_method
 from sugartag.pipeline.fitting import fit_model
 from sugartag.pipeline.model import save_model
-from sugartag.storage.arrays import sha256_of
+from sugartag.storage.arrays import sha256_of, write_manifest
 
 
 def run(*arguments: object) -> Result:
@@ -204,12 +204,12 @@ def test_what_is_wrong_beyond_the_files_is_named_with_them(photos):
     path = photos / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
     del manifest["files"]["tags.offsets"]
-    path.write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(photos, manifest)
     spoil(photos / "owners.data.npy")
 
     first, second = damages_named_by(photos)
 
-    assert "manifest.json lacks 'tags.offsets'" in first
+    assert "its manifest lacks 'tags.offsets'" in first
     assert "owners.data.npy has changed" in second
 
 
@@ -237,9 +237,19 @@ def test_indices_out_of_range_are_found_though_the_hash_is_right(model):
     np.save(path, np.load(path) + 1)
     manifest = json.loads((model / "manifest.json").read_text(encoding="utf-8"))
     manifest["files"]["catalogue.ids.offsets"]["sha256"] = sha256_of(path)
-    (model / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(model, manifest)
 
     assert "manifest.json is damaged" in damage_named_by(model)
+
+
+@pytest.mark.parametrize("name", ["tag_names", "ids"])
+def test_an_edited_manifest_is_named(model, name):
+    path = model / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["state"]["catalogue"][name] = ["sun"]
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+
+    assert "manifest.json was edited" in damage_named_by(model)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "sugartag-model/9"}', "\udcff"])

@@ -18,6 +18,7 @@ from sugartag.collection.folders import (
     owner_rule,
     read_hierarchy,
 )
+from sugartag.collection.folders.importing import is_up_to_date
 from sugartag.collection.vocabulary import TagRules
 from sugartag.errors import CollectionError, StorageError
 from tables import tags_by_image
@@ -183,15 +184,17 @@ def test_hidden_folders_and_those_of_file_servers_are_skipped(photos):
 
 
 def test_the_collection_may_stand_in_the_folder_it_is_made_from(photos):
-    (photos / "out").mkdir()
-    (photos / "out" / "inside.jpg").write_bytes(picture("JPEG"))
-    shutil.rmtree(photos / "out")
     sources = FolderSources(photos, owner_rule("folder"))
     import_folder(sources, photos / "out", rules=TagRules())
-    (photos / "out" / "inside.jpg").write_bytes(picture("JPEG"))
+    inside = photos / "out" / "inside.jpg"
+    inside.write_bytes(picture("JPEG"))
 
+    assert is_up_to_date(photos, photos / "out")
+    with pytest.raises(StorageError, match=r"sugartag did not write inside\.jpg in it"):
+        import_folder(sources, photos / "out", rules=TagRules(), update=True)
+
+    inside.unlink()
     import_folder(sources, photos / "out", rules=TagRules(), update=True)
-
     assert len(open_collection(photos / "out").ids) == 4
 
 

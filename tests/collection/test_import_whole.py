@@ -82,6 +82,16 @@ def test_a_target_that_holds_a_source_is_refused(tmp_path):
     assert table.exists()
 
 
+def test_a_collection_with_a_file_that_somebody_added_is_not_replaced(tmp_path):
+    imported(tmp_path, ROWS)
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+
+    with pytest.raises(StorageError, match=r"sugartag did not write notes\.txt in it"):
+        import_collection(Sources(tmp_path / "photos.csv"), tmp_path / "out", overwrite=True)
+
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+
+
 def run(code: str, *arguments: object, **options: Any) -> "subprocess.Popen[str]":
     environment = {**os.environ, "PYTHONPATH": str(SOURCE_FOLDER)}
     command = [sys.executable, "-c", code, *map(str, arguments)]
@@ -109,7 +119,7 @@ def test_a_killed_import_leaves_nothing_under_the_name_and_the_next_one_clears_u
         process.send_signal(signal.SIGKILL)
     leftovers = left_over(tmp_path, {"photos.csv"})
     assert len(leftovers) == 1
-    assert len(list((tmp_path / leftovers.pop() / "shards").iterdir())) == 2
+    assert len(list((tmp_path / leftovers.pop() / "new" / "shards").iterdir())) == 2
     assert not (tmp_path / "out").exists()
 
     imported(tmp_path, ROWS)

@@ -9,7 +9,7 @@ from scipy import sparse
 from planted import planted_collection, resharded, without_features
 from sugartag.collection import Collection, Shard, Texts, open_collection, save_collection
 from sugartag.errors import StorageError
-from sugartag.storage.arrays import sha256_of
+from sugartag.storage.arrays import sha256_of, write_manifest
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def edited(folder: Path, *keys: str | int, value: object) -> None:
     for key in keys[:-1]:
         place = place[key]
     place[keys[-1]] = value
-    path.write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(folder, manifest)
 
 
 def replaced(folder: Path, name: str, array: np.ndarray, *keys: str | int) -> None:
@@ -205,7 +205,7 @@ def test_another_format_version_is_named(folder):
 def test_a_manifest_that_lacks_something_is_named_in_one_line(keys, value, folder):
     edited(folder, *keys, value=value)
 
-    with pytest.raises(StorageError, match=r"manifest\.json (lacks|describes)") as error:
+    with pytest.raises(StorageError, match=r"photos is damaged: |json describes") as error:
         open_collection(folder)
 
     assert "\n" not in str(error.value)
@@ -237,7 +237,7 @@ def test_tags_that_cannot_be_are_named(name, change, folder):
     array = change(np.load(folder / f"{path}.npy"))
     replaced(folder, path, array, "shards", 0, "files", name)
 
-    with pytest.raises(StorageError, match=f"the {name.split('.')[0]} are damaged"):
+    with pytest.raises(StorageError, match=f"damaged: {name.split('.')[0]}: is a sparse array"):
         open_collection(folder)
 
 
@@ -251,7 +251,7 @@ def test_texts_that_cannot_be_are_named(change, folder):
     array = change(np.load(folder / f"{path}.npy"))
     replaced(folder, path, array, "shards", 0, "files", "ids.offsets")
 
-    with pytest.raises(StorageError, match="the ids texts are damaged"):
+    with pytest.raises(StorageError, match="damaged: ids: offsets"):
         open_collection(folder)
 
 
@@ -259,7 +259,7 @@ def test_names_that_are_no_text_are_named(folder):
     size = np.load(folder / "tags.data.npy").size
     replaced(folder, "tags.data", np.full(size, 255, np.uint8), "files", "tags.data")
 
-    with pytest.raises(StorageError, match="its names are damaged"):
+    with pytest.raises(StorageError, match=r"damaged: tags: .*utf-8"):
         open_collection(folder)
 
 
@@ -268,7 +268,9 @@ def test_features_that_are_no_rows_of_numbers_are_named(features, folder):
     name = "shards/00001/features"
     replaced(folder, name, features, "shards", 1, "files", "features")
 
-    with pytest.raises(StorageError, match="not 2-D floats"):
+    with pytest.raises(
+        StorageError, match=r"shard 1\.features (is int64, not floats|has 1 axes, not 2)"
+    ):
         open_collection(folder)
 
 
@@ -277,3 +279,83 @@ def test_a_file_outside_the_folder_is_refused(folder):
 
     with pytest.raises(StorageError, match="lies outside the folder"):
         open_collection(folder)
+
+
+def in_first_shard(folder: Path, name: str) -> tuple[str, np.ndarray, tuple[str | int, ...]]:
+    path = f"shards/00000/{name}"
+    return path, np.load(folder / f"{path}.npy"), ("shards", 0, "files", name)
+
+
+@pytest.mark.parametrize("name", ["tags.indptr", "tags.indices", "truth.indptr", "ids.offsets"])
+@pytest.mark.parametrize("kind", [np.uint64, np.uint32, np.float64, ">i8"])
+def test_indices_of_another_kind_than_signed_integers_are_refused(name, kind, folder):
+    path, array, keys = in_first_shard(folder, name)
+    replaced(folder, path, array.astype(kind), *keys)
+
+    with pytest.raises(StorageError, match=f"damaged: {name.split('.')[0]}: "):
+        open_collection(folder)
+
+
+def test_rows_that_fall_are_refused_though_differences_of_unsigned_numbers_never_do(folder):
+    path, array, keys = in_first_shard(folder, "tags.indptr")
+    fallen = array.astype(np.uint64)
+    fallen[5] = 10**6
+    replaced(folder, path, fallen, *keys)
+
+    with pytest.raises(StorageError, match="damaged: tags: "):
+        open_collection(folder)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
+def test_features_that_nothing_can_be_computed_from_are_refused(value, folder):
+    path, array, keys = in_first_shard(folder, "features")
+    array[3, 4] = value
+    replaced(folder, path, array, *keys)
+
+    with pytest.raises(StorageError, match=r"shard 0\.features has "):
+        open_collection(folder)
+
+
+@pytest.mark.parametrize("owner", [-1, 10_000])
+def test_an_owner_that_is_not_there_is_refused(owner, folder):
+    path, array, keys = in_first_shard(folder, "owner")
+    array[2] = owner
+    replaced(folder, path, array, *keys)
+
+    with pytest.raises(StorageError, match=r"shard 0\.owner points to"):
+        open_collection(folder)
+
+
+def test_a_text_that_starts_within_a_character_is_refused(folder):
+    path, array, keys = in_first_shard(folder, "paths.offsets")
+    array[1] = 2  # Every path begins with "Füße": the second byte of the ü.
+    replaced(folder, path, array, *keys)
+
+    with pytest.raises(StorageError, match="middle of a character"):
+        open_collection(folder)
+
+
+@pytest.mark.parametrize("key", ["images", "tags", "owners", "groups", "concepts"])
+def test_a_count_that_is_not_so_is_noticed(key, folder):
+    edited(folder, key, value=7)
+
+    with pytest.raises(StorageError, match=f"its manifest says 7 {key}"):
+        open_collection(folder)
+
+
+@pytest.mark.parametrize("key", ["images", "images_root"])
+def test_an_edited_manifest_is_noticed_by_its_checksum(key, folder):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**manifest, key: "/etc"}), encoding="utf-8")
+
+    with pytest.raises(StorageError, match=r"was edited .* checksum does not match"):
+        open_collection(folder)
+
+
+def test_a_manifest_that_is_only_laid_out_anew_is_read(folder, described):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(manifest, sort_keys=True), encoding="utf-8")
+
+    assert_same_collection(open_collection(folder), described)

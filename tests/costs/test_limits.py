@@ -1,26 +1,29 @@
-"""A limit of memory is kept by smaller blocks, or refused with advice that helps."""
+"""A limit of memory is kept by fewer threads, or refused with advice that helps."""
 
 import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planted import planted_collection
+from sugartag.cli.amounts import memory_amount
 from sugartag.collection.align import Catalogue
 from sugartag.costs.calibration import Costs, PowerLaw
-from sugartag.costs.estimate import USUAL_ROWS, Plan, Update
+from sugartag.costs.estimate import Plan, Update
 from sugartag.costs.limits import (
-    FEWEST_ROWS,
     LONG,
     alternatives,
     in_bytes,
+    in_bytes_above,
     in_seconds,
     memory_advice,
     needed,
-    rows_that_fit,
-    rows_within,
     time_advice,
+    workers_that_fit,
+    workers_within,
 )
 from sugartag.costs.size import imagined_size, size_of
 from sugartag.errors import CapacityError
@@ -42,16 +45,28 @@ def shipped(name: str, images: int = 100_000, tags: int = 20_000, **how: object)
     return Plan.of(make_method(name), imagined_size(images, tags), **how)
 
 
-def test_blocks_stay_as_they_are_where_everything_fits():
-    assert rows_within(shipped("sugar-plus"), 1_000 * GIB) == USUAL_ROWS
+def test_all_workers_stay_where_everything_fits():
+    assert workers_within(shipped("sugar-plus", workers=8), 1_000 * GIB) == 8
 
 
-@pytest.mark.parametrize("rows", [4_096, 1_024, FEWEST_ROWS])
-def test_blocks_are_no_smaller_than_the_limit_asks_for(rows):
-    job = in_blocks()
+@pytest.mark.parametrize("workers", [7, 3, 1])
+def test_no_more_workers_are_given_up_than_the_limit_asks_for(workers):
+    job = in_blocks(workers=8)
 
-    assert rows_within(job, needed(job, rows)) == rows
-    assert rows_within(job, needed(job, 2 * rows) - 1) == rows
+    assert workers_within(job, needed(replace(job, workers=workers))) == workers
+    assert workers_within(job, needed(replace(job, workers=workers + 1)) - 1) == workers
+
+
+def test_processes_are_not_given_up_for_a_limit_of_each():
+    job = in_blocks(workers=8, apart=True)
+
+    assert workers_within(job, needed(job)) == 8
+    assert workers_that_fit(job, needed(job) - 1) is None
+
+
+@given(st.floats(1, 1e15))
+def test_the_amount_advised_is_enough_to_the_byte(count):
+    assert memory_amount(in_bytes_above(count)) >= int(count)
 
 
 def test_a_limit_leaves_room_for_the_error_of_the_estimate():
@@ -60,30 +75,23 @@ def test_a_limit_leaves_room_for_the_error_of_the_estimate():
 
 def test_what_cannot_fit_is_refused_with_what_is_needed():
     with pytest.raises(CapacityError, match=r"sugar-plus needs about .* may use 50 MiB; .*allow "):
-        rows_within(shipped("sugar-plus"), 50 << 20)
+        workers_within(shipped("sugar-plus"), 50 << 20)
 
 
 def test_the_setting_advised_keeps_the_limit():
     job = Plan(make_method("sugar-plus"), imagined_size(100_000, 20_000), ARRAYS)
-    limit = 0.6 * needed(job, FEWEST_ROWS)
+    limit = 0.6 * needed(job)
 
     predictors = int(re.search(r"max_predictors=(\d+)", memory_advice(job, limit))[1])
     method = replace(job.method, max_predictors=predictors)
 
-    assert rows_that_fit(replace(job, method=method), limit) is not None
-
-
-def test_fewer_threads_are_advised_where_that_is_enough():
-    job = in_blocks(workers=64)
-    limit = needed(replace(job, workers=1), FEWEST_ROWS)
-
-    assert memory_advice(job, limit).startswith("try --workers 1, or ")
+    assert workers_that_fit(replace(job, method=method), limit) is not None
 
 
 def test_a_tensor_that_is_too_large_is_made_smaller():
     job = shipped("sugar-tc")
 
-    assert memory_advice(job, 0.7 * needed(job, FEWEST_ROWS)).startswith("try --set ")
+    assert memory_advice(job, 0.7 * needed(job)).startswith("try --set ")
 
 
 def test_nothing_is_advised_that_takes_as_much():
@@ -101,9 +109,9 @@ def test_an_update_needs_more_than_a_fit_and_keeps_its_settings():
     update = Update(**vars(fit), added=10, known=90)
 
     assert update.memory() == pytest.approx(fit.memory() + fit.model_bytes)
-    assert [text for text, _ in alternatives(update)] == ["--workers 1"]
+    assert list(alternatives(update)) == []
     with pytest.raises(CapacityError, match=r"an update .* 10 images and a model of 90, and may "):
-        rows_within(update, 1 << 20)
+        workers_within(update, 1 << 20)
 
 
 def test_images_that_a_model_has_are_counted_once():

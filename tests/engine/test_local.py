@@ -139,9 +139,10 @@ def test_blas_has_its_threads_back_after_an_error(workers):
         (LocalEngine(workers=2), {1}),
         (LocalEngine(workers=2, blas_threads=2), {1}),
         (LocalEngine(blas_threads=1), {1}),
-        (LocalEngine(), {2}),
+        (LocalEngine(), {1}),
+        (LocalEngine(blas_threads=2), {2}),
     ],
-    ids=["workers", "workers-whatever-asked", "one-thread", "own-choice"],
+    ids=["workers", "workers-whatever-asked", "one-thread", "nothing-asked", "two-threads"],
 )
 def test_blas_threads_are_held_inside_blocks_and_given_back(engine, inside):
     with threadpool_limits(2, user_api="blas"):

@@ -29,7 +29,7 @@ from sugartag.errors import StorageError
 from sugartag.methods.registry import METHODS, make_method
 from sugartag.pipeline.fitting import fit_model, run_id
 from sugartag.pipeline.model import FORMAT, Model, load_model, save_model
-from sugartag.storage.arrays import sha256_of
+from sugartag.storage.arrays import sha256_of, write_manifest
 
 SMALL_TENSOR = {"image_clusters": 8, "user_clusters": 3, "units_per_cluster": 4}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -83,7 +83,7 @@ def edit_manifest(folder: Path, edit: Callable[[dict[str, Any]], object]) -> Non
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
     edit(manifest)
-    path.write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(folder, manifest)
 
 
 def forge(folder: Path, name: str, array: np.ndarray) -> None:
@@ -332,7 +332,7 @@ def test_whatever_a_manifest_says_wrong_a_folder_loads_or_is_refused(variant, wr
     for *way, last in places_in(whole):
         spoilt = copy.deepcopy(whole)
         functools.reduce(lambda tree, key: tree[key], way, spoilt)[last] = wrong
-        (folder / "manifest.json").write_text(json.dumps(spoilt), encoding="utf-8")
+        write_manifest(folder, spoilt)
         try:
             load_model(folder)
         except StorageError as error:
@@ -364,7 +364,7 @@ def test_a_folder_that_is_not_ours_is_never_replaced(file, tmp_path):
 
     with pytest.raises(StorageError, match="--overwrite replaces models only"):
         save_model(model_of("original"), target, overwrite=True)
-    with pytest.raises(StorageError, match="left alone"):
+    with pytest.raises(StorageError, match="is left alone"):
         save_collection(planted_collection(), target, overwrite=True)
 
     assert [path.name for path in target.iterdir()] == [file]
@@ -405,7 +405,7 @@ def long_names(tmp_path) -> Path:
 
 
 def is_being_written(target: Path) -> bool:
-    return any(target.parent.glob(f".{target.name}.partial-[0-9]*"))
+    return any(target.parent.glob(f".{target.name}.partial/new/*"))
 
 
 def killed_while_writing(photos: Path, target: Path) -> bool:
@@ -442,6 +442,6 @@ def test_nothing_stands_under_the_name_when_a_fit_is_killed_while_writing(long_n
     assert not target.exists()
     shutil.rmtree(work_folder_of(target))  # Kept on purpose, to go on from.
     (half,) = target.parent.iterdir()
-    assert not (half / "manifest.json").exists()
+    assert not (half / "new" / "manifest.json").exists()
     save_model(model_of("original"), target)
     assert [path.name for path in target.parent.iterdir()] == ["mine"]

@@ -117,14 +117,14 @@ def test_experiments_are_chosen_by_name_and_kept_in_order(shipped):
 
 
 def test_an_unknown_experiment_is_named_with_those_there_are(shipped):
-    with pytest.raises(SettingsError, match=r"no experiment 'table-9'; choose of: table-1, conc"):
+    with pytest.raises(SettingsError, match=r"no experiment 'table-9'; choose from: table-1, conc"):
         chosen_experiments(shipped, ["table-9"])
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('kind = "comparison"', 'kind = "magic"', r"bad\.toml: kind is 'magic'; choose of: comp"),
+        ('kind = "comparison"', 'kind = "magic"', r"bad\.toml: kind is 'magic'; choose from: comp"),
         ("order = 1", "order = 1\ncolour = 3", r"bad\.toml: unknown 'colour'"),
         ("trials = 2", "trial = 2", r"bad\.toml: unknown 'trial'; it may have: methods"),
         ("trials = 2", 'trials = "2"', r"bad\.toml: trials is '2', which is not int"),

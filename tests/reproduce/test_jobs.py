@@ -84,7 +84,7 @@ def test_stages_have_time_and_memory(place):
 
 
 def test_the_stages_of_some_methods_are_not_known(place):
-    assert "are not known" in found(place, "stages", method="lr", seed=0, top=10)["failed"]
+    assert "has no known stages" in found(place, "stages", method="lr", seed=0, top=10)["failed"]
 
 
 def test_the_objective_falls(place):

@@ -210,7 +210,7 @@ def test_experiments_are_listed_with_a_line_each():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "tabel-1"], "no experiment 'tabel-1'; choose of: table-1"),
+        (["--only", "tabel-1"], "no experiment 'tabel-1'; choose from: table-1"),
         (["--collection", "a", "--data", "planted"], "--data and --collection exclude each other"),
         (["--collection", "nowhere"], "nowhere"),
         (["--processes", "0"], "--processes"),

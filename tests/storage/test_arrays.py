@@ -252,6 +252,13 @@ def test_a_folder_without_a_manifest_is_named(tmp_path):
         read_manifest(tmp_path, format_name=FORMAT)
 
 
+def test_a_manifest_without_a_checksum_is_refused(tmp_path):
+    (tmp_path / "manifest.json").write_text(json.dumps({"format": FORMAT}))
+
+    with pytest.raises(StorageError, match="its checksum is missing; write the folder again"):
+        read_manifest(tmp_path, format_name=FORMAT)
+
+
 @pytest.mark.parametrize("found", ["sugartag-test/2", "sugartag-other/1", None, 1])
 def test_another_format_or_version_is_named_with_the_one_read(found, tmp_path):
     write_manifest(tmp_path, {"format": found})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import sugartag.storage.aside as aside_module
 from sugartag.errors import StorageError
 from sugartag.storage.aside import file_aside, folder_aside
 
@@ -24,13 +25,6 @@ with {aside}(Path(sys.argv[1])) as partial:
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
-
-
-def dead_process() -> int:
-    """Return the number of a process that has ended."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    return process.pid
 
 
 @pytest.fixture
@@ -121,70 +115,224 @@ def test_nothing_stands_under_the_name_after_a_kill(aside, tmp_path, writer):
     assert not target.exists()
 
 
-def test_what_a_killed_run_left_is_cleared_by_the_next(tmp_path, writer):
+@pytest.mark.parametrize("aside", ["folder_aside", "file_aside"])
+def test_what_a_living_run_is_writing_is_kept(aside, tmp_path, writer):
     target = tmp_path / "photos"
-    killed(writer(target, "folder_aside"))
-    assert len(names(tmp_path)) == 1
+    process = writer(target, aside)
 
-    with folder_aside(target) as partial:
-        (partial / "a.txt").touch()
-
-    assert names(tmp_path) == {"photos"}
-    assert names(target) == {"a.txt"}
-
-
-def test_what_a_living_run_is_writing_is_kept(tmp_path, writer):
-    target = tmp_path / "photos"
-    process = writer(target, "folder_aside")
-    (theirs,) = tmp_path.iterdir()
-
-    with folder_aside(target):
-        pass
+    with (
+        pytest.raises(StorageError, match=r"cannot write .*photos: another run is writing it"),
+        getattr(aside_module, aside)(target),
+    ):
+        pytest.fail("the block must not begin")
 
     assert process.poll() is None
-    assert (theirs / "half.txt").read_text() == "half of it"
+    assert "half of it" in {path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
 
 
-def test_what_was_left_for_another_target_is_kept(tmp_path):
-    other = tmp_path / f".other.partial-{dead_process()}"
-    other.mkdir()
-
-    with folder_aside(tmp_path / "photos"):
-        pass
-
-    assert other.is_dir()
-
-
-@pytest.mark.parametrize("name", ["[photos]", "*", "photos?"])
-def test_leftovers_are_found_by_name_and_not_by_pattern(name, tmp_path):
-    mine = tmp_path / f".{name}.partial-{dead_process()}"
-    other = tmp_path / f".photosX.partial-{dead_process()}"
-    mine.mkdir()
-    other.mkdir()
-
-    with folder_aside(tmp_path / name):
-        pass
-
-    assert names(tmp_path) == {name, other.name}
-
-
-def test_a_leftover_with_our_own_process_number_is_in_nobodys_way(tmp_path):
-    (tmp_path / f".photos.partial-{os.getpid()}").mkdir()
-    (tmp_path / f".photos.partial-{os.getpid()}" / "old.txt").touch()
-
-    with folder_aside(tmp_path / "photos") as partial:
-        assert names(partial) == set()
-
-    assert names(tmp_path) == {"photos"}
-
-
-def test_the_same_target_is_not_written_twice_at_once(tmp_path):
+def test_two_runs_in_one_process_do_not_write_one_target_either(tmp_path):
     with folder_aside(tmp_path / "photos") as partial:
         (partial / "a.txt").touch()
         with pytest.raises(StorageError, match="cannot write"), folder_aside(tmp_path / "photos"):
             pass
 
     assert names(tmp_path / "photos") == {"a.txt"}
+
+
+@pytest.mark.parametrize("aside", ["folder_aside", "file_aside"])
+def test_what_a_killed_run_left_is_cleared_by_the_next(aside, tmp_path, writer):
+    target = tmp_path / "photos"
+    killed(writer(target, aside))
+    assert len(names(tmp_path)) == 1
+
+    with getattr(aside_module, aside)(target) as partial:
+        if not partial.is_dir():
+            partial.touch()
+
+    assert names(tmp_path) == {"photos"}
+
+
+@pytest.mark.parametrize("aside", [folder_aside, file_aside])
+def test_a_folder_in_the_way_that_is_not_ours_is_refused_and_left_alone(aside, tmp_path):
+    mine = tmp_path / ".photos.partial"
+    mine.mkdir()
+    (mine / "lock").write_text("the key of the door")
+
+    with (
+        pytest.raises(StorageError, match=r"\.photos\.partial is in the way"),
+        aside(tmp_path / "photos"),
+    ):
+        pytest.fail("the block must not begin")
+
+    assert (mine / "lock").read_text() == "the key of the door"
+
+
+@pytest.mark.parametrize("aside", [folder_aside, file_aside])
+def test_a_link_in_the_way_is_not_followed(aside, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / ".photos.partial").symlink_to(elsewhere)
+
+    with pytest.raises(StorageError, match="is in the way"), aside(tmp_path / "photos"):
+        pytest.fail("the block must not begin")
+
+    assert names(elsewhere) == set()
+
+
+def test_links_in_what_a_killed_run_left_are_removed_and_not_followed(tmp_path, writer):
+    target, elsewhere = tmp_path / "photos", written_before(tmp_path / "elsewhere")
+    killed(writer(target, "folder_aside"))
+    (tmp_path / ".photos.partial" / "new" / "link").symlink_to(elsewhere)
+    (tmp_path / ".photos.partial" / "link").symlink_to(elsewhere)
+
+    with folder_aside(target):
+        pass
+
+    assert names(tmp_path) == {"photos", "elsewhere"}
+    assert names(elsewhere) == {"manifest.json"}
+
+
+@pytest.mark.parametrize("length", [200, 201, 255])
+@pytest.mark.parametrize("aside", [folder_aside, file_aside])
+def test_a_name_as_long_as_the_file_system_allows_can_be_written(aside, length, tmp_path):
+    target = tmp_path / ("x" * length)
+
+    with aside(target) as partial:
+        if not partial.is_dir():
+            partial.touch()
+
+    assert names(tmp_path) == {target.name}
+
+
+@pytest.mark.parametrize("aside", [folder_aside, file_aside])
+def test_a_name_that_is_too_long_is_told_in_one_line(aside, tmp_path):
+    with (
+        pytest.raises(StorageError, match="File name too long"),
+        aside(tmp_path / ("x" * 256)),
+    ):
+        pytest.fail("the block must not begin")
+
+
+@pytest.fixture(params=["in one step", "in several steps"])
+def system(request, monkeypatch):
+    """A system that has exclusive renames and exchanges, and one that has not."""
+    if request.param == "in several steps":
+        monkeypatch.setattr("sugartag.storage.renames._renameat2", lambda *_: False)
+
+
+@pytest.mark.usefixtures("system")
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_folder_that_appeared_meanwhile_is_not_replaced(overwrite, tmp_path):
+    target = tmp_path / "photos"
+
+    def write() -> None:
+        with folder_aside(target, overwrite=overwrite):
+            target.mkdir()
+            (target / "holidays.jpg").touch()
+
+    with pytest.raises(StorageError, match="left alone"):
+        write()
+
+    assert names(target) == {"holidays.jpg"}
+    assert names(tmp_path) == {"photos"}
+
+
+@pytest.mark.usefixtures("system")
+def test_a_file_that_appeared_meanwhile_is_not_replaced(tmp_path):
+    target = tmp_path / "table.csv"
+
+    def write() -> None:
+        with file_aside(target) as partial:
+            partial.write_text("new")
+            target.write_text("of somebody else")
+
+    with pytest.raises(StorageError, match="appeared while it was being made and is left alone"):
+        write()
+
+    assert target.read_text() == "of somebody else"
+    assert names(tmp_path) == {"table.csv"}
+
+
+@pytest.mark.usefixtures("system")
+def test_old_and_new_change_places(tmp_path):
+    target = written_before(tmp_path / "photos")
+
+    with folder_aside(target, overwrite=True) as partial:
+        (partial / "new.txt").touch()
+
+    assert names(target) == {"new.txt"}
+    assert names(tmp_path) == {"photos"}
+
+
+@pytest.mark.parametrize("seen", ["exchange", "rename"])
+def test_a_kill_between_two_renames_loses_nothing(seen, tmp_path, monkeypatch):
+    target = written_before(tmp_path / "photos")
+    if seen == "rename":
+        monkeypatch.setattr("sugartag.storage.renames._renameat2", lambda *_: False)
+    program = (
+        "import os, sys; from pathlib import Path; from sugartag.storage import aside, renames\n"
+        "if sys.argv[2] == 'rename': renames._renameat2 = lambda *_: False\n"
+        "rename = Path.rename\n"
+        "def killed(self, target):\n"
+        "    rename(self, target); os.kill(os.getpid(), 9)\n"
+        "with aside.folder_aside(Path(sys.argv[1]), overwrite=True) as partial:\n"
+        "    (partial / 'new.txt').touch(); Path.rename = killed\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(target), seen], check=False)
+
+    if seen == "exchange":
+        assert names(target) == {"new.txt"}
+        return
+    with pytest.raises(RuntimeError), folder_aside(target, overwrite=True):
+        raise RuntimeError("so that only what was begun is undone")
+    assert names(target) == {"manifest.json"}
+    assert names(tmp_path) == {"photos"}
+
+
+def test_what_is_renamed_is_on_the_disk_before(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+
+    def recorded(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((path.name, (tmp_path / "photos").exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    with folder_aside(tmp_path / "photos") as partial:
+        (partial / "sub").mkdir()
+        (partial / "sub" / "a.txt").touch()
+
+    before = [name for name, placed in synced if not placed]
+    assert set(before) == {"new", "sub", "a.txt"}
+    assert synced[-1] == (tmp_path.name, True)
+
+
+@pytest.mark.parametrize("aside", [folder_aside, file_aside])
+def test_a_device_is_never_replaced(aside, tmp_path):
+    os.mkfifo(tmp_path / "photos")
+
+    with pytest.raises(StorageError), aside(tmp_path / "photos", overwrite=True):
+        pytest.fail("the block must not begin")
+
+    assert (tmp_path / "photos").is_fifo()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "mine.npy", "sub/notes.txt", "link"])
+def test_a_folder_to_which_somebody_added_a_file_is_left_alone(name, tmp_path):
+    target = written_before(tmp_path / "photos")
+    (target / name).parent.mkdir(exist_ok=True)
+    if name == "link":
+        (target / name).symlink_to(tmp_path)
+    else:
+        (target / name).write_text("mine")
+
+    with (
+        pytest.raises(StorageError, match=f"sugartag did not write {name} in it"),
+        folder_aside(target, overwrite=True),
+    ):
+        pytest.fail("the block must not begin")
+
+    assert os.path.lexists(target / name)
 
 
 @pytest.mark.parametrize("aside", [folder_aside, file_aside])
@@ -233,7 +381,7 @@ def test_a_folder_that_holds_other_things_is_never_replaced(name, tmp_path):
     (target / name).write_text('{"format": "of another program"}')
 
     with (
-        pytest.raises(StorageError, match="not a folder that sugartag wrote"),
+        pytest.raises(StorageError, match="sugartag did not write"),
         folder_aside(target, overwrite=True),
     ):
         pytest.fail("the block must not begin")

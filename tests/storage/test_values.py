@@ -216,7 +216,7 @@ CSR = {"csr": [["<f8", [1], [0]], ["<i4", [1], [0]], ["<i4", [2], [0]]], "shape"
         ({"array": ["<f8", [-1], [0]]}, "shape"),
         ({"array": ["<f8", [1], [1]]}, "axes"),
         ({"array": 5}, ""),
-        (CSR, "do not fit"),
+        (CSR, "points outside"),
         ({"what": 1}, "is no value"),
         ([1, 2], "is no value"),
     ],

@@ -15,9 +15,9 @@ from sugartag.linalg.distances import squared_distances
 from sugartag.linalg.threads import run_parts
 
 SAMPLE_SIZE = 20_000
-"""Centres are found on a sample of so many rows: more do not move them."""
+"""Centres are found on a sample of this many rows: more do not move them."""
 SAME_DISTANCE = 10
-"""Squared distances are compared to so many decimals of the centres' squared length, so that
+"""Squared distances are compared to this many decimals of the centres' squared length, so that
 rounding never decides between twins, not even between those at a centre."""
 READ_AT_ONCE = 1_000
 """Rows of a sample that a thread reads in one step."""

@@ -1,11 +1,12 @@
 """Tags of images from the sums of the completed anchor tensor: eq. 12."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Below, Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
 
@@ -16,15 +17,15 @@ UserNeighbours = Literal["unit", "user", "all"]
 class Assignment:
     """Eq. 12: the weighted average of the tags of an image's nearest anchor units."""
 
-    by_image: FloatArray
+    by_image: Annotated[FloatArray, Shape("anchor images", "tags")]
     """A_[3]ᵀ: anchor images x tags, the completed tensor summed over users."""
-    by_user: FloatArray
+    by_user: Annotated[FloatArray, Shape("anchor users", "tags")]
     """A_[2]ᵀ: anchor users x tags, the completed tensor summed over images."""
-    user_of_image: IntArray
+    user_of_image: Annotated[IntArray, Shape("anchor images"), Below("anchor users+1")]
     """The anchor user that owns each anchor image; the number of anchor users if none does."""
-    n_neighbours: int
+    n_neighbours: Annotated[int, Within(1, 1_000_000)]
     """s."""
-    image_share: float
+    image_share: Annotated[float, Within(0, 1)]
     """γ."""
     user_neighbours: UserNeighbours
     """What ⟨k⟩ is: owners of the s nearest anchor images, the s nearest users, or all users."""

@@ -1,9 +1,11 @@
 """Scores as probabilities: monotone maps learned from tags that were hidden or injected."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Rising, Shape, Within
 from sugartag._typing import BoolArray, FloatArray
 
 MAX_STEPS = 512
@@ -14,8 +16,13 @@ MAX_STEPS = 512
 class MonotoneMap:
     """A rising function given by points, straight between them and level outside."""
 
-    scores: FloatArray
-    values: FloatArray
+    scores: Annotated[FloatArray, Shape("_points"), Rising()]
+    values: Annotated[FloatArray, Shape("_points"), Rising(), Within(0, 1)]
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` if there is no point."""
+        if not len(self.scores):
+            raise ValueError("has no points")
 
     def __call__(self, scores: FloatArray) -> FloatArray:
         """Return the value at each score."""

@@ -11,7 +11,7 @@ from sugartag.errors import CollectionError, SettingsError
 CELLS_AT_ONCE = 1 << 18
 """Scores looked at in one step: few enough to stay in the processor's cache."""
 CROWD = 8
-"""Times ``k``: from so many candidates on, a row is cut before it is sorted."""
+"""Times ``k``: from this many candidates on, a row is cut before it is sorted."""
 
 
 @dataclass(frozen=True)

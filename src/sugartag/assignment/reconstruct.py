@@ -6,10 +6,12 @@ image whoever posted it.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Shape, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.engine.base import row_blocks
 
@@ -21,15 +23,15 @@ CELLS_TURNED = 1 << 24
 class Reconstruction:
     """The completed tensor, and what is needed to score posts by it."""
 
-    tensor: FloatArray
+    tensor: Annotated[FloatArray, Shape("tags", "anchor images", "anchor users")]
     """A: tags x anchor images x anchor users."""
-    tag_affinity: SparseRows
+    tag_affinity: Annotated[SparseRows, Shape("tags", "tags")]
     """T."""
-    user_totals: FloatArray
+    user_totals: Annotated[FloatArray, Shape("anchor users")]
     """Σ_k b_k: the links of all owners to each anchor user."""
-    image_share: float
+    image_share: Annotated[float, Within(0, 1)]
     """γ: the share of what the model says of the image, whoever posted it."""
-    by_image: FloatArray
+    by_image: Annotated[FloatArray, Shape("tags", "anchor images")]
     """Tags x anchor images: A ×₃ Σ_k b_k."""
 
     @classmethod

@@ -7,9 +7,11 @@ added, nothing is: the few highest probabilities are those that err most.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Shape, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
 AIM = 0.85
@@ -31,8 +33,8 @@ NEVER_ADDED, NEVER_DOUBTED = 2.0, -1.0
 class TagThresholds:
     """The probability from which each tag is added, and below which it is doubted."""
 
-    add: FloatArray
-    doubt: FloatArray
+    add: Annotated[FloatArray, Shape("tags"), Within(NEVER_DOUBTED, NEVER_ADDED)]
+    doubt: Annotated[FloatArray, Shape("tags"), Within(NEVER_DOUBTED, NEVER_ADDED)]
 
     @classmethod
     def learned(

@@ -17,8 +17,9 @@ from sugartag._extras import optional
 from sugartag.changes.catalogue import Catalogue
 from sugartag.changes.vocabulary import Rules, rules_of
 from sugartag.errors import CollectionError, SettingsError
-from sugartag.storage.arrays import inside
+from sugartag.storage.arrays import inside, write_manifest
 from sugartag.storage.aside import file_aside, folder_aside
+from sugartag.storage.damage import OTHERS
 from sugartag.storage.formulas import guarded
 
 KINDS = (".csv", ".jsonl", ".parquet")
@@ -107,7 +108,7 @@ def export_text_files(
                 target = inside(aside, f"{one.path}.txt")
             target.write_text(", ".join(one.tags) + "\n", encoding="utf-8")
             count += 1
-        _mark(aside, {"format": "sugartag-text-files/1", "images": count})
+        mark(aside, {"format": "sugartag-text-files/1", "images": count})
     return count
 
 
@@ -189,7 +190,8 @@ def _cells(row: Mapping[str, Any], guard_formulas: bool) -> Record:
     return {name: guarded(text) for name, text in texts.items()} if guard_formulas else texts
 
 
-def _mark(folder: Path, manifest: Record) -> None:
-    """Say whose folder this is, so that it may be replaced later."""
-    text = json.dumps(manifest)
-    (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
+def mark(folder: Path, manifest: Record) -> None:
+    """Say whose folder this is and what we wrote in it, so that it may be replaced later."""
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    names = sorted(path.as_posix() for path in files)
+    write_manifest(folder, {**manifest, OTHERS: names})

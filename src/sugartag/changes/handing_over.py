@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sugartag.changes.catalogue import Catalogue
-from sugartag.changes.exporting import Record, TaggedImage, export_records
+from sugartag.changes.exporting import Record, TaggedImage, export_records, mark
 from sugartag.errors import CollectionError
 from sugartag.storage.aside import folder_aside
 
@@ -129,7 +129,7 @@ def export_cleanlab(
             array.flush()
         for file, texts in (("names", names), ("image_ids", ids)):
             _write_json(aside / f"{file}.json", texts)
-        _write_json(aside / "manifest.json", {"format": CLEANLAB_FORMAT, "run_id": proposed.run_id})
+        mark(aside, {"format": CLEANLAB_FORMAT, "run_id": proposed.run_id})
     return len(ids)
 
 

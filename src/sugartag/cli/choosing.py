@@ -15,12 +15,12 @@ def chosen_names(text: str) -> list[str]:
     listed = [name.strip() for name in text.split(",") if name.strip()]
     names = _every_method() if listed == [EVERY_METHOD] else list(dict.fromkeys(listed))
     if not names:
-        raise SettingsError(f"--methods names none; choose of: {', '.join(METHODS)}, or all")
+        raise SettingsError(f"--methods names none; choose from: {', '.join(METHODS)}, or all")
     unknown = [name for name in names if name not in METHODS]
     if unknown:
         raise SettingsError(
             f"--methods has unknown {', '.join(map(repr, unknown))}; "
-            f"choose of: {', '.join(METHODS)}, or all"
+            f"choose from: {', '.join(METHODS)}, or all"
         )
     return names
 

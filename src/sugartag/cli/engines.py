@@ -14,7 +14,7 @@ import click
 from sugartag.cli.options import threads_option
 from sugartag.engine import DaskEngine, LocalEngine
 from sugartag.engine.base import Progress
-from sugartag.engine.clusters import distributed_package
+from sugartag.engine.clusters import Tls, distributed_package
 
 ENGINES = ("local", "dask")
 
@@ -27,8 +27,11 @@ class EngineChoice:
     scheduler: str | None = None
     workers: int | None = None
     blas_threads: int | None = None
+    tls: Tls | None = None
 
     def __post_init__(self) -> None:
+        if self.tls is not None and self.scheduler is None:
+            raise _misused("--tls-ca, --tls-cert and --tls-key need --scheduler")
         if self.scheduler is not None and self.engine != "dask":
             raise _misused("--scheduler needs --engine dask")
         if self.scheduler is not None and self.workers is not None:
@@ -43,7 +46,11 @@ class EngineChoice:
         _silence_dask()
         if self.scheduler is not None:
             return DaskEngine.connected(
-                self.scheduler, blas_threads=self.blas_threads, progress=progress, scratch=scratch
+                self.scheduler,
+                blas_threads=self.blas_threads,
+                progress=progress,
+                scratch=scratch,
+                tls=self.tls,
             )
         return DaskEngine.local_cluster(
             self.workers, blas_threads=self.blas_threads, progress=progress, scratch=scratch
@@ -66,14 +73,26 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
         scheduler: str | None,
         workers: int | None,
         blas_threads: int | None,
+        tls_ca: Path | None,
+        tls_cert: Path | None,
+        tls_key: Path | None,
         **others: Any,
     ) -> Any:
-        choice = EngineChoice(engine, scheduler, workers, blas_threads)
+        tls = _tls(tls_ca, tls_cert, tls_key)
+        choice = EngineChoice(engine, scheduler, workers, blas_threads, tls)
         return function(choice=choice, **others)
 
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def _tls(ca: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
+    if ca is not None and cert is not None and key is not None:
+        return Tls(ca, cert, key)
+    if ca is not None or cert is not None or key is not None:
+        raise _misused("--tls-ca, --tls-cert and --tls-key go together")
+    return None
 
 
 def _silence_dask() -> None:
@@ -105,4 +124,12 @@ _OPTIONS = (
         help="Threads of this process, or processes that Dask starts here.",
     ),
     threads_option,
+    *(
+        click.option(f"--tls-{name}", type=click.Path(path_type=Path), metavar="FILE", help=text)
+        for name, text in (
+            ("ca", "The authority that scheduler and workers are signed by."),
+            ("cert", "The certificate of this client."),
+            ("key", "The key of that certificate."),
+        )
+    ),
 )

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +51,8 @@ def command(
       sugartag estimate photos/ --method sugar-plus --max-memory 4G
       sugartag estimate --images 1e6 --tags 2e4 --workers 16
     """  # noqa: D301 - click looks for the backspace character itself
-    from sugartag.costs.estimate import USUAL_ROWS, Plan
-    from sugartag.costs.limits import FEWEST_ROWS, rows_that_fit
+    from sugartag.costs.estimate import Plan
+    from sugartag.costs.limits import workers_that_fit
     from sugartag.costs.machine import measure_rates
     from sugartag.methods.registry import make_method
     from sugartag.pipeline.fitting import DEFAULT_METHOD
@@ -61,13 +62,14 @@ def command(
     plan = Plan.of(
         method, size, workers=workers or rates.cores, apart=workers is not None, rates=rates
     )
-    fitting = USUAL_ROWS if max_memory is None else rows_that_fit(plan, max_memory)
-    rows, advice = fitting or FEWEST_ROWS, _advice(plan, max_memory, collection)
+    fitting = plan.workers if max_memory is None else workers_that_fit(plan, max_memory)
+    advice = _advice(plan, max_memory, collection)
+    plan = plan if plan.apart else replace(plan, workers=fitting or 1)
     if as_json:
-        made = {**plan.as_json(rows), "advice": advice, "rates": rates.as_json()}
+        made = {**plan.as_json(), "advice": advice, "rates": rates.as_json()}
         click.echo(json.dumps(made, indent=1))
     else:
-        for line in (*_lines(plan, rows), *advice):
+        for line in (*_lines(plan), *advice):
             click.echo(line)
     if fitting is None:
         sys.exit(EXIT_LIMIT_EXCEEDED)
@@ -90,11 +92,11 @@ def _size(collection: Path | None, imagined: dict[str, Any]) -> "Size":
     return imagined_size(given.pop("images"), given.pop("tags"), **given)
 
 
-def _lines(plan: "Plan", rows: int) -> list[str]:
+def _lines(plan: "Plan") -> list[str]:
     """Return the estimate as text."""
     from sugartag.costs.limits import in_bytes, in_seconds
 
-    size, memory = plan.size, in_bytes(plan.memory(rows))
+    size, memory = plan.size, in_bytes(plan.memory())
     who = f"{plan.workers:,} worker processes" if plan.apart else f"{plan.workers} threads"
     scratch = f", {in_bytes(plan.scratch_bytes)} of scratch files" if plan.scratch_bytes else ""
     return [
@@ -116,22 +118,22 @@ def _advice(plan: "Plan", limit: int | None, collection: Path | None) -> list[st
     """Return a line for each thing that is too large or takes long, with what would help."""
     from sugartag.costs import machine
     from sugartag.costs.limits import (
-        FEWEST_ROWS,
         LONG,
         in_bytes,
+        in_bytes_above,
         in_seconds,
+        least_needed,
         memory_advice,
-        needed,
-        rows_that_fit,
         time_advice,
+        workers_that_fit,
     )
 
     lines = []
     most = limit if limit is not None else machine.available_memory()
-    if most is not None and rows_that_fit(plan, most) is None:
+    if most is not None and workers_that_fit(plan, most) is None:
         whose = "may be used" if limit is not None else "is free"
         lines.append(
-            f"does not fit {in_bytes(needed(plan, FEWEST_ROWS))} of memory, {in_bytes(most)} "
+            f"does not fit {in_bytes_above(least_needed(plan))} of memory, {in_bytes(most)} "
             f"{whose}: {memory_advice(plan, most)}"
         )
     disk, free = plan.model_bytes + plan.scratch_bytes, machine.free_disk(collection or Path())

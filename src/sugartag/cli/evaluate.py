@@ -1,42 +1,34 @@
 """``sugartag evaluate``: how well methods find the truth, or tags hidden from them."""
 
-import csv
 import json
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
-import numpy as np
 
-from sugartag.cli.choosing import chosen_names, settings_by_method
+from sugartag.cli.choosing import EVERY_METHOD, chosen_names, settings_by_method
 from sugartag.cli.engines import EngineChoice, engine_options
 from sugartag.cli.progress import ProgressDisplay
+from sugartag.cli.scores import folder_of_scores, table_file, write_positives
 from sugartag.cli.tuned_file import read_choice
 from sugartag.collection.store import open_collection
 from sugartag.engine.base import Engine
-from sugartag.errors import StorageError, SugartagError
-from sugartag.evaluation.cost import BYTES_PER_MB, machine
+from sugartag.errors import CollectionError, SugartagError
+from sugartag.evaluation.cost import machine
 from sugartag.evaluation.protocol import Task, evaluate, hidden_task, method_rng, truth_task
 from sugartag.evaluation.results import (
     Measures,
     MethodResult,
-    Table,
     results_document,
     results_table,
 )
 from sugartag.methods.base import Method
 from sugartag.methods.registry import make_method
-from sugartag.storage.arrays import MANIFEST
-from sugartag.storage.aside import file_aside, folder_aside
-
-BYTES_IN_MEMORY = 64 << 20
-"""Scores up to this size are held in memory, larger ones in a temporary file."""
+from sugartag.storage.aside import file_aside
 
 
 @dataclass(frozen=True)
@@ -117,10 +109,11 @@ def command(**options: Any) -> None:
     asked = _Asked(**options)
     methods = _methods(asked)
     task = _task(asked)
-    with _folder_of_scores(asked, task) as folder, _file_of_results(asked) as file:
+    scores = folder_of_scores(asked.save_scores, task, overwrite=asked.overwrite)
+    with scores as folder, _file_of_results(asked) as file:
         results = _results(methods, task, asked, folder)
         if asked.save_scores is not None and folder is not None:
-            _write_positives(folder, task)
+            write_positives(folder, task)
         if file is not None:
             _write_results(file, results, task, asked)
         click.echo(results_table(results))
@@ -162,16 +155,21 @@ def _task(asked: _Asked) -> Task:
 def _results(
     methods: Sequence[Method], task: Task, asked: _Asked, folder: Path | None
 ) -> list[MethodResult]:
-    results = []
+    """Return what each method gives; of ``all``, those that can work with the collection."""
+    results: list[MethodResult] = []
     with ProgressDisplay() as display, asked.choice.opened(display) as engine:
         for number, method in enumerate(methods, start=1):
             started = time.monotonic()
             try:
                 results.append(_result(method, task, asked, folder, engine, display))
+                outcome = f"{time.monotonic() - started:.1f} s"
             except SugartagError as error:
-                raise SugartagError(f"{method.name}: {error}") from error
-            seconds = time.monotonic() - started
-            click.echo(f"{method.name}: {number} of {len(methods)}, {seconds:.1f} s", err=True)
+                if asked.methods != EVERY_METHOD or not isinstance(error, CollectionError):
+                    raise SugartagError(f"{method.name}: {error}") from error
+                outcome = f"left out: {error}"
+                if folder is not None:
+                    (folder / f"{method.name}.npy").unlink(missing_ok=True)
+            click.echo(f"{method.name}: {number} of {len(methods)}, {outcome}", err=True)
     return results
 
 
@@ -202,64 +200,10 @@ def _result(
     )
 
 
-@contextmanager
-def _folder_of_scores(asked: _Asked, task: Task) -> Iterator[Path | None]:
-    """Yield the folder that tables of scores are files of; None to hold them in memory."""
-    if asked.save_scores is not None:
-        if (asked.save_scores / MANIFEST).exists():
-            raise StorageError(f"{asked.save_scores} holds no scores; choose another --save-scores")
-        with folder_aside(asked.save_scores, overwrite=asked.overwrite) as folder:
-            yield folder
-    elif bytes_of(task.shape) > BYTES_IN_MEMORY:
-        with TemporaryDirectory(prefix="sugartag-scores-") as name:
-            yield Path(name)
-    else:
-        yield None
-
-
 def _file_of_results(asked: _Asked) -> AbstractContextManager[Path | None]:
     if asked.out is None:
         return nullcontext()
     return file_aside(asked.out, overwrite=asked.overwrite)
-
-
-def table_file(path: Path, shape: tuple[int, int]) -> Table:
-    """Map a new file for a table of scores, by concept, once there is room for all of it."""
-    try:
-        table = np.lib.format.open_memmap(
-            path, mode="w+", dtype=np.float32, shape=shape, fortran_order=True
-        )
-        # Writing to a mapped file on a full disk would end the process without a word.
-        if hasattr(os, "posix_fallocate"):
-            with path.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-    except OSError as error:
-        megabytes = bytes_of(shape) / BYTES_PER_MB
-        raise StorageError(
-            f"no room for {megabytes:.0f} MB of scores in {path.parent}: "
-            f"{error.strerror or error}; free some, or set TMPDIR or --save-scores to another disk"
-        ) from error
-    return table
-
-
-def bytes_of(shape: tuple[int, int]) -> int:
-    """Return how much a table of scores takes."""
-    return shape[0] * shape[1] * np.dtype(np.float32).itemsize
-
-
-def _write_positives(folder: Path, task: Task) -> None:
-    """Write the names of the columns, and which images have which concept."""
-    names = json.dumps(list(task.concept_names), indent=1, ensure_ascii=False)
-    (folder / "concepts.json").write_text(names + "\n", encoding="utf-8")
-    ids = task.given.ids
-    with (folder / "truth.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["image_id", "concept"])
-        for block in task.given.blocks():
-            here = list(ids[block])
-            image, concept = task.positives_of(block).nonzero()
-            pairs = zip(image.tolist(), concept.tolist(), strict=True)
-            writer.writerows((here[i], task.concept_names[c]) for i, c in pairs)
 
 
 def _write_results(file: Path, results: Sequence[MethodResult], task: Task, asked: _Asked) -> None:

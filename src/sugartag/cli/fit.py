@@ -144,10 +144,10 @@ def _fit(
     from sugartag.pipeline.fitting import fit_model
     from sugartag.pipeline.model import save_model
 
-    tagged = open_collection(collection)
-    tagged.require_tags("a fit")
-    tell_of_missing_features(tagged)
-    opened = kept_within(max_memory, method, tagged, choice)
+    opened = open_collection(collection)
+    opened.require_tags("a fit")
+    tell_of_missing_features(opened)
+    choice = kept_within(max_memory, method, opened, choice)
     began = time.perf_counter()
     run = {
         "collection": sha256_in_short(collection / MANIFEST),
@@ -182,8 +182,8 @@ def _update(
     from sugartag.pipeline.fitting import update_model
     from sugartag.pipeline.model import load_model, save_model
 
-    loaded = load_model(model)
-    opened = update_kept_within(max_memory, loaded, open_collection(collection), choice)
+    loaded, opened = load_model(model), open_collection(collection)
+    choice = update_kept_within(max_memory, loaded, opened, choice)
     decisions = [] if corrections is None else read_decisions(corrections)
     began = time.perf_counter()
     run = {

@@ -2,12 +2,19 @@
 
 import importlib
 import logging
+import os
+import signal
 import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from sugartag.errors import SugartagError
+from sugartag.errors import StorageError, SugartagError
 
 
 class Listed(NamedTuple):
@@ -42,6 +49,8 @@ COMMANDS = {
 
 EXIT_BAD_INPUT = 2
 EXIT_STOPPED = 130
+_shown = {"traceback": False}
+"""What the command line asks to be shown beside the one line."""
 
 
 class _Commands(click.Group):
@@ -62,19 +71,62 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, listed.in_short) for name, listed in COMMANDS.items()])
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command asked for; click itself would end without a word where nobody reads."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise StorageError("standard output: Broken pipe; nobody reads it any more") from error
+
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command; what a user can mend is reported in one line."""
+        _require_output()
         try:
-            return super().main(*args, **{**kwargs, "standalone_mode": False})
+            with _terminated_as_interrupted():
+                found = super().main(*args, **{**kwargs, "standalone_mode": False})
+                sys.stdout.flush()
+                return found
         except click.exceptions.Exit as ending:
-            sys.exit(ending.exit_code)
+            _end(ending.exit_code)
         except click.ClickException as error:
             _fail(f"{error.format_message()}{_where_to_look(error)}")
         except SugartagError as error:
             _fail(str(error))
+        except OSError as error:
+            _fail(_said_by_the_system(error))
+        except MemoryError as error:
+            _fail(f"out of memory: {error or 'no more is to be had'}; see: sugartag estimate")
         except (click.Abort, KeyboardInterrupt):
             click.echo("sugartag: stopped; nothing was written under the target name", err=True)
-            sys.exit(EXIT_STOPPED)
+            _end(EXIT_STOPPED)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Clean up after SIGTERM as after Ctrl-C, where signals can be handled."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _require_output() -> None:
+    """Raise before the work if there is nowhere to print to: the next file would take its place."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - open until the process ends
+    if sys.stdout is None:
+        _fail("standard output is closed; redirect it to /dev/null if it is not wanted")
+
+
+def _said_by_the_system(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {reason}"
+    return f"{reason} (while reading or writing; --traceback says where)"
 
 
 def _where_to_look(error: click.ClickException) -> str:
@@ -84,13 +136,32 @@ def _where_to_look(error: click.ClickException) -> str:
 
 
 def _fail(message: str) -> NoReturn:
+    """Print what is wrong, with --traceback also where, and end."""
+    context = sys.exc_info()[1]
+    if context is not None and _shown["traceback"]:
+        traceback.print_exception(context)
     tell_fault(message)
-    sys.exit(EXIT_BAD_INPUT)
+    _end(EXIT_BAD_INPUT)
+
+
+def _end(code: int) -> NoReturn:
+    """End with a code, whether or not what was printed can still be written."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        # Python would try once more at its own end, and say so in several lines.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        with suppress(OSError, ValueError, AttributeError):
+            os.dup2(nowhere, sys.stdout.fileno())
+        code = code or EXIT_BAD_INPUT
+    sys.exit(code)
 
 
 def tell_fault(message: str) -> None:
     """Print what is wrong as one line on stderr."""
-    click.echo(f"sugartag: {' '.join(message.split())}", err=True)
+    line = f"sugartag: {' '.join(message.split())}"
+    with suppress(OSError):
+        click.echo(line.encode("utf-8", "replace").decode(), err=True)
 
 
 @click.group(
@@ -100,12 +171,14 @@ def tell_fault(message: str) -> None:
 )
 @click.version_option(package_name="sugartag")
 @click.option("-v", "--verbose", is_flag=True, help="Say what each stage does, and how long.")
+@click.option("--traceback", is_flag=True, help="Show where in the code an error comes from.")
 @click.pass_context
-def main(context: click.Context, verbose: bool) -> None:
+def main(context: click.Context, verbose: bool, traceback: bool) -> None:
     """Clean up the tags of a photo collection: which to keep, which to doubt, which to add.
 
     Start with:  sugartag demo
     """
+    _shown["traceback"] = traceback
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     if context.invoked_subcommand is None:

@@ -1,4 +1,4 @@
-"""``--max-memory``: refuse before anything runs what would not fit, or read in smaller blocks."""
+"""``--max-memory``: refuse before anything runs what would not fit, or use fewer threads."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,8 @@ max_memory_option = click.option(
 
 def kept_within(
     limit: int | None, method: Method, collection: Collection, choice: EngineChoice
-) -> Collection:
-    """Return the collection, cut into blocks small enough for the limit; raise if none are.
+) -> EngineChoice:
+    """Return the engine with few enough threads for the limit; raise if one is too many.
 
     Without a limit, warn if the estimate is above the memory that is free.
     """
@@ -33,27 +33,28 @@ def kept_within(
     from sugartag.costs.estimate import Plan
 
     plan = Plan.of(method, size.size_of(collection), **_how(choice))
-    return _within(limit, plan, collection)
+    return _within(limit, plan, choice)
 
 
 def update_kept_within(
     limit: int | None, model: "Model", collection: Collection, choice: EngineChoice
-) -> Collection:
-    """Return the images to be added, in blocks small enough for the limit, as for a fit."""
+) -> EngineChoice:
+    """Return the engine with few enough threads for the limit, as for a fit."""
     from sugartag.costs.estimate import Update
 
     # What cannot be updated is refused later, with the reason.
     if not isinstance(model.fitted, Updatable):
-        return collection
-    return _within(limit, Update.to(model, collection, **_how(choice)), collection)
+        return choice
+    return _within(limit, Update.to(model, collection, **_how(choice)), choice)
 
 
-def _within(limit: int | None, plan: "Plan", collection: Collection) -> Collection:
+def _within(limit: int | None, plan: "Plan", choice: EngineChoice) -> EngineChoice:
     from sugartag.costs import machine
-    from sugartag.costs.limits import in_bytes, memory_advice, rows_within
+    from sugartag.costs.limits import in_bytes, memory_advice, workers_within
 
     if limit is not None:
-        return replace(collection, rows_at_once=rows_within(plan, limit))
+        workers = workers_within(plan, limit)
+        return choice if plan.apart else replace(choice, workers=workers)
     free, needed = machine.available_memory(), plan.memory()
     if free is not None and needed > free:
         click.echo(
@@ -61,7 +62,7 @@ def _within(limit: int | None, plan: "Plan", collection: Collection) -> Collecti
             f"are free; {memory_advice(plan, free)}",
             err=True,
         )
-    return collection
+    return choice
 
 
 def _how(choice: EngineChoice) -> dict[str, Any]:

@@ -64,4 +64,5 @@ def command(
     with ProgressDisplay() as progress:
         engine = LocalEngine(blas_threads=blas_threads, progress=progress)
         page = retag_photos(asked, engine=engine, progress=progress, say=click.echo)
+    click.echo(f"review with: sugartag serve {target / 'collection'} --model {target / 'model'}")
     click.echo(f"open {page.resolve()}")

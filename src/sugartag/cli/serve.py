@@ -21,7 +21,13 @@ if typing.TYPE_CHECKING:
 @click.option("--catalogue", type=FOLDER, help="Where decisions are kept; else beside COLLECTION.")
 @click.option("--changes", type=FOLDER, help="Review this change file instead of new proposals.")
 @click.option("--top", default=10, show_default=True, help="Propose at most this many tags.")
-@click.option("--add-from", type=float, help="Propose from this probability on; else learned.")
+@click.option(
+    "--add-from",
+    type=float,
+    default=0.2,
+    show_default=True,
+    help="Propose from this probability on.",
+)
 @click.option("--doubt-below", type=float, help="Ask to check below this; else learned.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -43,7 +49,7 @@ def command(
     catalogue: Path | None,
     changes: Path | None,
     top: int,
-    add_from: float | None,
+    add_from: float,
     doubt_below: float | None,
     host: str,
     port: int,

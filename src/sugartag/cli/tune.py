@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from sugartag.cli.choosing import chosen_names
-from sugartag.cli.evaluate import BYTES_IN_MEMORY, bytes_of, table_file
 from sugartag.cli.main import EXIT_STOPPED
 from sugartag.cli.options import FOLDER, overwrite_option, seed_option, threads_option
 from sugartag.cli.progress import ProgressDisplay
+from sugartag.cli.scores import BYTES_IN_MEMORY, bytes_of, table_file
 from sugartag.cli.tuned_file import Circumstances, Tuned, read_tuned, write_tuned
 from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection

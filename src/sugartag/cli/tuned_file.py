@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sugartag.collection.readers.table import check_file
 from sugartag.errors import SettingsError, StorageError
 from sugartag.evaluation.tuning import Trial, best
 from sugartag.methods.registry import make_method
@@ -135,6 +136,7 @@ def _or_null(value: float) -> float | None:
 
 def _read_document(path: Path) -> dict[str, Any]:
     try:
+        check_file(path)
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Shape
 from sugartag._typing import IntArray, SparseRows
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
@@ -15,9 +17,9 @@ from sugartag.collection.texts import Texts
 class Catalogue:
     """The names a model was fitted with."""
 
-    tag_names: tuple[str, ...]
-    owner_names: Texts
-    ids: Texts
+    tag_names: Annotated[tuple[str, ...], Shape("tags")]
+    owner_names: Annotated[Texts, Shape("owners")]
+    ids: Annotated[Texts, Shape("images")]
 
     @classmethod
     def of(cls, collection: Collection) -> "Catalogue":

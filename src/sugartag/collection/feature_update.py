@@ -53,7 +53,7 @@ class FeatureUpdate:
         self._folder = folder
         self._manifest = read_manifest(folder, format_name=FORMAT)
         self._times = int(self._manifest.get(_TIMES, 0)) + 1
-        self._clear()
+        clear_unlisted(folder)
 
     def write(self, number: int, arrays: Mapping[str, Array | None]) -> None:
         """Write the arrays of one shard; None leaves one out."""
@@ -70,22 +70,20 @@ class FeatureUpdate:
         # The files before the manifest that names them: it is written under another name first.
         with file_aside(self._folder / MANIFEST, overwrite=True) as partial:
             write_manifest(partial.parent, manifest, name=partial.name)
-        self._clear()
+        clear_unlisted(self._folder)
 
-    def _clear(self) -> None:
-        """Remove arrays of features that the manifest on disk does not list."""
-        listed = {
-            entry["file"]
-            for shard in read_manifest(self._folder, format_name=FORMAT)["shards"]
-            for entry in shard["files"].values()
-        }
-        for number in range(len(self._manifest["shards"])):
-            for path in (self._folder / f"shards/{number:05d}").glob("*.npy"):
-                name = path.relative_to(self._folder).as_posix()
-                if path.stem.rpartition("-")[0] in KEYS and name not in listed:
-                    path.unlink(missing_ok=True)
-                if path.stem in KEYS and name not in listed:
-                    path.unlink(missing_ok=True)
+
+def clear_unlisted(folder: Path) -> None:
+    """Remove arrays of features that the manifest does not list: what a killed run left."""
+    shards = read_manifest(folder, format_name=FORMAT)["shards"]
+    listed = {entry["file"] for shard in shards for entry in shard["files"].values()}
+    for number in range(len(shards)):
+        for path in (folder / f"shards/{number:05d}").glob("*.npy"):
+            name = path.relative_to(folder).as_posix()
+            key, _, times = path.stem.rpartition("-")
+            is_ours = path.stem in KEYS or (key in KEYS and times.isdecimal())
+            if is_ours and name not in listed:
+                path.unlink(missing_ok=True)
 
 
 def encoder_of(folder: Path) -> dict[str, Any] | None:

@@ -21,7 +21,10 @@ from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, row_blocks
 from sugartag.errors import CollectionError
 
-__all__ = ["Collection", "Rows", "Shard"]
+__all__ = ["BLOCK_ROWS", "Collection", "Rows", "Shard"]
+
+BLOCK_ROWS = 8_192
+"""Images of a block, whatever the memory and the workers: sums are rounded block by block."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +47,8 @@ class Collection:
     """The folder that image paths start from."""
     reference_images: int | None = field(default=None, repr=False)
     """Images of the collection that positions refer to; None for this collection itself."""
-    rows_at_once: int = field(default=8192, repr=False)
-    """Images of a block, where whoever asks for blocks does not say: fewer take less memory."""
+    rows_at_once: int = field(default=BLOCK_ROWS, repr=False)
+    """Images of a block, where whoever asks for blocks does not say."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -184,12 +187,29 @@ class Collection:
         """Whether the true concepts of the images are known."""
         return bool(self.concept_names)
 
+    def stored_sizes(self) -> dict[str, int]:
+        """Return the sizes that whatever is stored with the collection must agree with."""
+        return {
+            "images": self.n_images,
+            "tags": self.n_tags,
+            "owners": self.n_owners,
+            "features": self.n_features,
+        }
+
     def require_tags(self, needed_for: str) -> None:
         """Raise if no image has a tag."""
-        if self.n_tags == 0:
+        if not any(shard.tags.nnz for shard in self.shards):
             raise CollectionError(
                 f"{needed_for} needs tags and this collection has none; "
                 "import a table in which some images have tags"
+            )
+
+    def require_owners(self, needed_for: str) -> None:
+        """Raise if the owner of no image is known."""
+        if not self.n_owners or all((shard.owner == self.nobody).all() for shard in self.shards):
+            raise CollectionError(
+                f"{needed_for} needs owners and this collection has none; "
+                "import a table in which some images have an owner"
             )
 
     def require_features(self, needed_for: str, *, of_all: bool = False) -> None:

@@ -1,12 +1,17 @@
 """Some images of a collection: as a block function gets them, and as they are stored."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Below, Shape, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.texts import Texts
 from sugartag.errors import CollectionError
+
+LARGEST_FEATURE = 1e15
+"""Sums of squares of numbers this large still fit a float32, whatever the dimensions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +81,18 @@ class Rows:
 class Shard:
     """Some consecutive images of a collection, as they are stored."""
 
-    ids: Texts
-    owner: IntArray
-    tags: SparseRows
-    features: FloatArray | None = None
-    truth: SparseRows | None = None
-    paths: Texts | None = None
-    titles: Texts | None = None
-    position: IntArray | None = None
+    ids: Annotated[Texts, Shape("_rows")]
+    owner: Annotated[IntArray, Shape("_rows"), Below("owners+1")]
+    tags: Annotated[SparseRows, Shape("_rows", "tags")]
+    features: Annotated[
+        FloatArray | None, Shape("_rows", "features"), Within(-LARGEST_FEATURE, LARGEST_FEATURE)
+    ] = None
+    truth: Annotated[SparseRows | None, Shape("_rows", "concepts")] = None
+    paths: Annotated[Texts | None, Shape("_rows")] = None
+    titles: Annotated[Texts | None, Shape("_rows")] = None
+    position: Annotated[IntArray | None, Shape("_rows")] = None
     """Where the images stand in another collection, if this one is seen from there."""
-    has_features: BoolArray | None = None
+    has_features: Annotated[BoolArray | None, Shape("_rows")] = None
     """Which images have features; None where all have that ``features`` holds."""
 
     def __len__(self) -> int:

@@ -11,18 +11,19 @@
 Every array is a plain ``.npy`` whose shape, dtype and SHA-256 stand in the manifest.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from sugartag._typing import BoolArray, FloatArray, SparseRows
+from sugartag._rules import Sizes, check_stored, checked_csr
+from sugartag._typing import SparseRows
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
-from sugartag.errors import StorageError
+from sugartag.errors import CollectionError, StorageError
 from sugartag.storage.arrays import (
     Array,
     describe,
@@ -32,8 +33,13 @@ from sugartag.storage.arrays import (
     write_manifest,
 )
 from sugartag.storage.aside import folder_aside
+from sugartag.storage.damage import OTHERS
 
 FORMAT = "sugartag-collection/1"
+TABLES = ("tags", "owners", "groups", "concepts")
+"""The tables of names, which the manifest counts."""
+COMPANIONS = ("errors.jsonl", "files.jsonl", "hierarchy.json", "variants.csv")
+"""Files that an import or ``sugartag embed`` may write beside the arrays."""
 
 
 @dataclass
@@ -128,6 +134,7 @@ class CollectionWriter:
                 "images_root": images_root,
                 "files": {k: save_array(self.folder, k, a).as_json() for k, a in files.items()},
                 "shards": self._shards,
+                OTHERS: list(COMPANIONS),
             },
         )
 
@@ -155,52 +162,65 @@ def write_into(writer: CollectionWriter, collection: Collection) -> None:
 def open_collection(folder: str | Path, *, verify: bool = True) -> Collection:
     """Map a collection folder into memory, after checking every file against the manifest.
 
-    ``verify=False`` skips the hashes (not the shapes and types) for folders just checked.
+    ``verify=False`` skips the hashes and the values of features, for folders just checked; what
+    points somewhere is checked all the same.
     """
     folder = Path(folder)
     manifest = read_manifest(folder, format_name=FORMAT)
     try:
         return _collection(folder, manifest, verify=verify)
-    except (KeyError, TypeError) as error:
-        raise StorageError(f"{folder / 'manifest.json'} lacks {error}; import it again") from error
-    except UnicodeDecodeError as error:
-        raise StorageError(f"{folder}: its names are damaged: {error}; import it again") from error
+    except (CollectionError, ValueError, LookupError, TypeError, AttributeError) as error:
+        why = f"its manifest lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise StorageError(f"{folder} is damaged: {why}; import it again") from error
 
 
 def _collection(folder: Path, manifest: dict[str, Any], *, verify: bool) -> Collection:
     reader = _Reader(folder, manifest["files"], verify)
-    tag_names = tuple(reader.texts("tags"))
-    concept_names = tuple(reader.texts("concepts"))
-    owner_names, group_names = reader.texts("owners"), reader.texts("groups")
+    names = {key: reader.texts(key) for key in TABLES}
+    sizes = {key: len(texts) for key, texts in names.items()}
     shards = [
-        _shard(_Reader(folder, entry["files"], verify), len(tag_names), len(concept_names))
-        for entry in manifest["shards"]
+        _checked_shard(_Reader(folder, entry["files"], verify), sizes, f"shard {number}")
+        for number, entry in enumerate(manifest["shards"])
     ]
+    for key, count in {**sizes, "images": sum(map(len, shards))}.items():
+        if manifest[key] != count:
+            raise ValueError(f"its manifest says {manifest[key]!r} {key}, and it has {count}")
     return Collection(
         shards=tuple(shards),
-        tag_names=tag_names,
-        owner_names=owner_names,
-        group_names=group_names,
-        groups=reader.csr("memberships", len(owner_names), len(group_names)),
-        concept_names=concept_names,
-        images_root=manifest["images_root"],
+        tag_names=tuple(names["tags"]),
+        owner_names=names["owners"],
+        group_names=names["groups"],
+        groups=reader.csr("memberships", sizes["owners"], sizes["groups"]),
+        concept_names=tuple(names["concepts"]),
+        images_root=_text_or_none(manifest["images_root"]),
     )
+
+
+def _checked_shard(reader: "_Reader", sizes: dict[str, int], name: str) -> Shard:
+    shard = _shard(reader, sizes["tags"], sizes["concepts"])
+    check_stored(shard, Shard, Sizes(dict(sizes), all_numbers=reader.verify), name)
+    return shard
 
 
 def _shard(reader: "_Reader", n_tags: int, n_concepts: int) -> Shard:
     owner = reader.array("owner")
+    n_rows = len(owner)
     return Shard(
         ids=reader.texts("ids"),
         owner=owner,
-        tags=reader.csr("tags", len(owner), n_tags),
-        features=_floats(reader.array("features")) if "features" in reader.files else None,
-        truth=reader.csr("truth", len(owner), n_concepts) if n_concepts else None,
+        tags=reader.csr("tags", n_rows, n_tags),
+        features=reader.array("features") if "features" in reader.files else None,
+        truth=reader.csr("truth", n_rows, n_concepts) if n_concepts else None,
         paths=reader.texts("paths") if "paths.data" in reader.files else None,
         titles=reader.texts("titles") if "titles.data" in reader.files else None,
-        has_features=(
-            _truth_values(reader.array("has_features")) if "has_features" in reader.files else None
-        ),
+        has_features=reader.array("has_features") if "has_features" in reader.files else None,
     )
+
+
+def _text_or_none(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"images_root is {value!r}, not text")
+    return value
 
 
 @dataclass(frozen=True)
@@ -215,31 +235,24 @@ class _Reader:
         return load_array(self.folder, self.files[key], verify=self.verify)
 
     def texts(self, key: str) -> Texts:
-        data, offsets = self.array(f"{key}.data"), self.array(f"{key}.offsets")
-        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(data):
-            raise StorageError(f"{self.folder}: the {key} texts are damaged; write it again")
-        return Texts(data, offsets)
+        found = Texts(self.array(f"{key}.data"), self.array(f"{key}.offsets"))
+        with _naming(key):
+            found.validate()
+        return found
 
     def csr(self, key: str, n_rows: int, n_columns: int) -> SparseRows:
         indptr, indices = self.array(f"{key}.indptr"), self.array(f"{key}.indices")
-        outside = len(indices) > 0 and (indices.min() < 0 or indices.max() >= n_columns)
-        rises = len(indptr) == n_rows + 1 and indptr[0] == 0 and (np.diff(indptr) >= 0).all()
-        if outside or not rises or indptr[-1] != len(indices):
-            raise StorageError(f"{self.folder}: the {key} are damaged; write the folder again")
-        ones = np.ones(len(indices), dtype=np.int8)
-        return sparse.csr_array((ones, indices, indptr), shape=(n_rows, n_columns))
+        ones = np.ones(indices.shape, dtype=np.int8)
+        with _naming(key):
+            return checked_csr(ones, indices, indptr, (n_rows, n_columns))
 
 
-def _floats(array: Array) -> FloatArray:
-    if array.dtype.kind != "f" or array.ndim != 2:
-        raise StorageError(f"features are {array.dtype} with {array.ndim} axes, not 2-D floats")
-    return array
-
-
-def _truth_values(array: Array) -> BoolArray:
-    if array.dtype != np.bool_ or array.ndim != 1:
-        raise StorageError(f"has_features is {array.dtype} with {array.ndim} axes, not 1-D bools")
-    return array
+@contextmanager
+def _naming(key: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from error
 
 
 def _csr_files(key: str, matrix: SparseRows) -> dict[str, Array]:

@@ -1,12 +1,20 @@
 """Many short texts in two arrays, so that millions of ids need neither objects nor pickles."""
 
+import codecs
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import overload
+from typing import Annotated, overload
 
 import numpy as np
 
+from sugartag._rules import Rising, Shape, Sizes, Unsigned, check_stored
 from sugartag._typing import IntArray
+
+_DATA = Annotated[IntArray, Unsigned(), Shape("bytes")]
+_OFFSETS = Annotated[IntArray, Shape("texts+1"), Rising(0, "bytes")]
+_BYTES_AT_ONCE = 1 << 20
+_CONTINUES, _CONTINUATION = 0xC0, 0x80
+"""The bits that mark a byte of UTF-8 as one that begins no character, and what they are then."""
 
 
 class Texts(Sequence[str]):
@@ -36,6 +44,21 @@ class Texts(Sequence[str]):
         np.cumsum(np.concatenate(lengths), out=offsets[1:])
         data = [part.data[part.offsets[0] : part.offsets[-1]] for part in parts]
         return cls(np.concatenate(data), offsets)
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless every text lies within the bytes and is valid UTF-8."""
+        sizes = Sizes()
+        check_stored(self.data, _DATA, sizes, "bytes")
+        check_stored(self.offsets, _OFFSETS, sizes, "offsets")
+        if self.data.itemsize != 1:
+            raise ValueError(f"bytes is {self.data.dtype}, not uint8")
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for start in range(0, len(self.data), _BYTES_AT_ONCE):
+            decoder.decode(bytes(self.data[start : start + _BYTES_AT_ONCE]))
+        decoder.decode(b"", final=True)
+        starts = self.offsets[self.offsets < len(self.data)]
+        if (self.data[starts] & _CONTINUES == _CONTINUATION).any():
+            raise ValueError("offsets point into the middle of a character")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

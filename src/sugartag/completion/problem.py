@@ -151,7 +151,7 @@ class CompletionProblem:
         return dense.T @ dense
 
     def slabs(self, count: int | None = None) -> tuple[slice, ...]:
-        """Return runs of tags, or of so many components, that fill about :data:`SLAB_BYTES`."""
+        """Return runs of tags, or of this many components, that fill about :data:`SLAB_BYTES`."""
         n_tags, n_images, n_users = self.shape
         rows = n_tags if count is None else count
         return row_blocks(rows, max(1, SLAB_BYTES // (n_images * n_users * self.target.itemsize)))

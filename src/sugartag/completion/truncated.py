@@ -43,7 +43,7 @@ class TruncatedBasis:
 
     @classmethod
     def of(cls, affinity: SparseRows, kept: int, dtype: np.dtype[Any]) -> "TruncatedBasis":
-        """Decompose a symmetric T and keep so many eigenvectors; the others are one at least."""
+        """Decompose a symmetric T and keep this many eigenvectors; the others are one at least."""
         whole = TagBasis.of(affinity, dtype)
         strengths = whole.values**2
         chosen, rest, spread = _outside_the_narrowest(strengths, kept)
@@ -124,7 +124,7 @@ class TruncatedSolver:
 
     @classmethod
     def of(cls, problem: CompletionProblem, kept: int) -> "TruncatedSolver":
-        """Find the bases, keeping so many eigenvectors of the tags."""
+        """Find the bases, keeping this many eigenvectors of the tags."""
         tags = TruncatedBasis.of(problem.tag_affinity, kept, problem.target.dtype)
         return cls(problem, tags, ComponentSystem.of(problem))
 

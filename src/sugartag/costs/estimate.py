@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sugartag.collection.model import Collection
+from sugartag.collection.model import BLOCK_ROWS, Collection
 from sugartag.costs.calibration import RATE, Costs, shipped_costs, weighted
 from sugartag.costs.formulas import disk_parts, held_parts, thread_parts
 from sugartag.costs.machine import Rates
@@ -12,8 +12,6 @@ from sugartag.costs.size import Size, size_of
 from sugartag.methods.base import Method
 from sugartag.pipeline.model import Model
 
-USUAL_ROWS = 8_192
-"""Images of a block, unless memory is short."""
 SENT_COPIES = 2
 """Copies of what is held, in a process that sends or receives it: as arrays and as a message."""
 NOMINAL = Rates(cores=1, product=RATE)
@@ -52,7 +50,7 @@ class Plan:
         """The time of ``sugartag suggest`` for the same images."""
         return self._divided(self.costs.suggest.at(self.size), 1.0)
 
-    def memory(self, rows: int = USUAL_ROWS) -> float:
+    def memory(self, rows: int = BLOCK_ROWS) -> float:
         """Return the peak memory in bytes: of the largest process if there are several."""
         held = weighted(held_parts(self.method, self.size), self.costs.memory)
         thread = weighted(thread_parts(self.method, self.size, rows), self.costs.memory)
@@ -70,7 +68,7 @@ class Plan:
         """The size of files that exist only while the fit runs."""
         return self.costs.scratch_bytes * self.size.images
 
-    def as_json(self, rows: int = USUAL_ROWS) -> dict[str, Any]:
+    def as_json(self, rows: int = BLOCK_ROWS) -> dict[str, Any]:
         """Return the estimate, rounded to the digits that mean something."""
         memory = self.memory(rows)
         return {
@@ -121,7 +119,7 @@ class Update(Plan):
         """What needs memory, and for what: words for a message."""
         return "an update", f"{self.added:,} images and a model of {self.known:,}"
 
-    def memory(self, rows: int = USUAL_ROWS) -> float:
+    def memory(self, rows: int = BLOCK_ROWS) -> float:
         """Return the peak memory of the update in bytes."""
         return super().memory(rows) + self.model_bytes
 

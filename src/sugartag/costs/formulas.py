@@ -19,6 +19,13 @@ COMPONENTS = 512
 """Visual components that sugar-plus uses, at most."""
 REFERENCES = 200
 """Reference images of each owner, at most."""
+BYTES_OF_A_PAIR = 2 * 2 * 16.0
+"""Of a product of two tags: a value and a place, in both sums, and once more while they are added.
+"""
+COUNTED = {"moments", "pairs"}
+"""Parts that are counted and have no measured factor."""
+WHITENED = ("sugar-plus", "tag-vote", "tag-vote-own", "tag-prop")
+"""Methods that compute principal components of the features."""
 COMPARING = ("tag-vote", "tag-vote-own", "tag-prop")
 """Methods each of whose threads compares a block with all images."""
 
@@ -27,12 +34,19 @@ def thread_parts(method: Any, size: Size, rows: int) -> Parts:
     """Return what each thread holds: a block of rows, and the scores of some images."""
     block = 4.0 * min(rows, size.images) * (size.tags + size.features)
     parts = {"block": block, "scores": 4.0 * min(SCORED_ROWS, size.images) * size.tags}
+    if method.name in WHITENED:
+        parts["moments"] = 8.0 * size.features**2
+    if method.name == "sugar-plus":
+        parts["pairs"] = pairs(method, size, rows)
     return parts | ({"images": size.images + size.given} if method.name in COMPARING else {})
 
 
 def held_parts(method: Any, size: Size) -> Parts:
     """Return what is held once: something for each image and given tag, and the method's arrays."""
     images = {} if method.name in COMPARING else {"images": size.images + size.given}
+    if method.name in WHITENED:
+        # Their sum, the covariance, and what its eigenvectors are computed in.
+        images["moments"] = 5 * 8.0 * size.features**2
     return images | MEMORY.get(method.name, dense)(method, size)
 
 
@@ -40,6 +54,13 @@ def disk_parts(method: Any, size: Size) -> Parts:
     """Return what the model folder holds: names, and the arrays of the method."""
     names = 20.0 * (size.images + size.owners + size.tags)
     return {"names": names, **DISK.get(method.name, dense)(method, size)}
+
+
+def pairs(method: Any, size: Size, rows: int) -> float:
+    """Return the bytes of the products of tags in a block, which are sparse where tags are few."""
+    each = size.given / max(size.images, 1)
+    entries = min(min(rows, size.images) * each**2, columns(method, size) * size.tags)
+    return BYTES_OF_A_PAIR * entries
 
 
 def references(size: Size) -> float:

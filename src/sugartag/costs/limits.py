@@ -1,18 +1,17 @@
 """Whether a plan keeps a limit of memory, and which settings would."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
 
 from sugartag.costs.calibration import shipped_costs
-from sugartag.costs.estimate import USUAL_ROWS, Plan
+from sugartag.costs.estimate import Plan
 from sugartag.engine.checkpoint.engine import MAX_PILED_BYTES
 from sugartag.errors import CapacityError
 
 ROOM = 1.25
 """A limit must be larger than the estimate by this factor."""
-FEWEST_ROWS = 256
-"""Images of a block, at least."""
 LONG = 86_400.0
 """Seconds from which on a fit is said to take long: a day."""
 WORKERS = (4, 16, 64, 256, 1_024)
@@ -27,37 +26,43 @@ SMALLER: dict[str, tuple[tuple[str, Any], ...]] = {
 """Settings that may make a fit smaller, the mildest first."""
 
 
-def needed(plan: Plan, rows: int = USUAL_ROWS) -> float:
+def needed(plan: Plan) -> float:
     """Return the limit that a plan keeps, with results waiting to be written for ``--resume``."""
-    return ROOM * plan.memory(rows) + MAX_PILED_BYTES
+    return ROOM * plan.memory() + MAX_PILED_BYTES
 
 
-def rows_that_fit(plan: Plan, limit: float) -> int | None:
-    """Return how many images a block may have to keep a limit; None if it cannot be kept."""
-    rows = USUAL_ROWS
-    while rows >= FEWEST_ROWS:
-        if needed(plan, rows) <= limit:
-            return rows
-        rows //= 2
+def least_needed(plan: Plan) -> float:
+    """Return the smallest limit that can be kept: that of a single thread."""
+    return needed(plan if plan.apart else replace(plan, workers=1))
+
+
+def workers_that_fit(plan: Plan, limit: float) -> int | None:
+    """Return how many may work at the same time to keep a limit; None if it cannot be kept.
+
+    Blocks stay as they are, so that a limit changes no number of the result.
+    """
+    for workers in (plan.workers,) if plan.apart else range(plan.workers, 0, -1):
+        if needed(replace(plan, workers=workers)) <= limit:
+            return workers
     return None
 
 
-def rows_within(plan: Plan, limit: float) -> int:
-    """Return how many images a block may have to keep a limit; raise with advice if none do."""
-    rows = rows_that_fit(plan, limit)
-    if rows is None:
+def workers_within(plan: Plan, limit: float) -> int:
+    """Return how many may work at the same time to keep a limit; raise with advice if none may."""
+    workers = workers_that_fit(plan, limit)
+    if workers is None:
         name, extent = plan.subject
         raise CapacityError(
-            f"{name} needs about {in_bytes(needed(plan, FEWEST_ROWS))} of memory for {extent}, and "
+            f"{name} needs about {in_bytes_above(least_needed(plan))} of memory for {extent}, and "
             f"may use {in_bytes(limit)}; {memory_advice(plan, limit)}"
         )
-    return rows
+    return workers
 
 
 def memory_advice(plan: Plan, limit: float) -> str:
     """Return what keeps a limit: other options if any do, and how much to allow."""
-    helping = [text for text, other in alternatives(plan) if rows_that_fit(other, limit)]
-    allowed = f"allow {in_bytes(needed(plan, FEWEST_ROWS))}"
+    helping = [text for text, other in alternatives(plan) if workers_that_fit(other, limit)]
+    allowed = f"allow {in_bytes_above(least_needed(plan))}"
     return f"try {', or '.join(helping[:2])}, or {allowed}" if helping else allowed
 
 
@@ -72,8 +77,6 @@ def time_advice(plan: Plan) -> str:
 
 def alternatives(plan: Plan) -> Iterator[tuple[str, Plan]]:
     """Yield other ways to do the same job, each with what to type."""
-    if plan.workers > 1 and not plan.apart:
-        yield "--workers 1", replace(plan, workers=1)
     if type(plan) is not Plan:
         return  # A model to be updated keeps its settings.
     for name, value in SMALLER.get(plan.method.name, ()):
@@ -92,6 +95,14 @@ def in_bytes(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1_024
     return f"{count:.3g} PiB"
+
+
+def in_bytes_above(count: float) -> str:
+    """Return an amount of memory that, typed as it stands, is no less than the bytes."""
+    unit = next(power for power in range(6) if count < 1_000 * 1_024**power or power == 5)
+    digits = 2 - int(math.log10(max(count / 1_024**unit, 1)))
+    number = math.ceil(count / 1_024**unit * 10**digits) / 10**digits
+    return f"{number:.{max(digits, 0)}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[unit]}"
 
 
 def in_seconds(seconds: float) -> str:

@@ -25,6 +25,7 @@ from sugartag.engine.base import (
 )
 from sugartag.engine.clusters import (
     SECONDS_TO_CONNECT,
+    Tls,
     client_of,
     client_of_own,
     large_messages,
@@ -42,7 +43,7 @@ FAN_IN = 8
 TASKS_PER_THREAD = 2
 """Tasks that are sent ahead for each thread of the workers."""
 GROUPS_PER_THREAD = 4
-"""From so many on a group of blocks is one task; of fewer, some threads would have none."""
+"""From this many on a group of blocks is one task; of fewer, some threads would have none."""
 BEFORE_BLOCKS = 1
 """The priority, in Dask's terms, of what is to be done before blocks that were sent earlier."""
 MAX_SHARED_BYTES = 1 << 30
@@ -82,10 +83,11 @@ class DaskEngine:
         blas_threads: int | None = None,
         progress: Progress | None = None,
         scratch: Path | None = None,
+        tls: Tls | None = None,
     ) -> Self:
         """Connect to the scheduler at an address and wait for a first worker, each so long."""
         with ExitStack() as opened:
-            client = opened.enter_context(client_of(address, timeout))
+            client = opened.enter_context(client_of(address, timeout, tls))
             return cls(client, blas_threads or 1, progress, scratch, opened.pop_all())
 
     @classmethod

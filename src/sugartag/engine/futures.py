@@ -1,5 +1,7 @@
 """What becomes of a task on a Dask cluster: its result, its error, or what ended it."""
 
+import logging
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -8,6 +10,11 @@ from typing import Any
 from sugartag.engine.clusters import distributed_package
 from sugartag.errors import EngineError
 
+logger = logging.getLogger(__name__)
+
+SECONDS_BETWEEN_LINES = 10.0
+SILENT_SECONDS = 8.0
+"""A worker that is well tells its scheduler of itself more often."""
 GONE = "the Dask scheduler has gone, or dropped the work; start it again and repeat the command"
 
 
@@ -26,7 +33,7 @@ def wait_for(future: Any) -> None:
     """Wait for a task; raise what its block function raised, or say what ended it."""
     # Unlike the result, which is the only other thing to wait for, it stays with its worker.
     with told_if_gone():
-        error = future.exception()
+        error = _exception_of(future)
     if isinstance(error, distributed_package().KilledWorker):
         raise EngineError(
             f"{error.allowed_failures + 1} workers died one after the other in the same block; "
@@ -36,6 +43,26 @@ def wait_for(future: Any) -> None:
         raise error.with_traceback(future.traceback())
     if future.cancelled():
         raise EngineError(GONE)
+
+
+def _exception_of(future: Any) -> Any:
+    """Return what a task raised, or None; say each ten seconds which workers do not answer."""
+    while True:
+        try:
+            return future.exception(timeout=SECONDS_BETWEEN_LINES)
+        except TimeoutError:
+            for address, seconds in silent_workers(future.client).items():
+                logger.warning(
+                    "waiting for the worker %s, which has not answered for %.0f s", address, seconds
+                )
+
+
+def silent_workers(client: Any) -> dict[str, float]:
+    """Return the workers that their scheduler has not heard from, and for how long."""
+    now = time.time()
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    silent = {address: now - worker["last_seen"] for address, worker in workers.items()}
+    return {address: seconds for address, seconds in silent.items() if seconds > SILENT_SECONDS}
 
 
 def result_of(future: Any) -> Any:

@@ -33,14 +33,14 @@ from sugartag.errors import SettingsError
 class LocalEngine:
     """Runs blocks in this process.
 
-    One worker whose BLAS uses every core is the default: on few cores it is as fast as several
-    workers of one BLAS thread each, and holds one block in memory instead of several.
+    BLAS has one thread in a block, however many workers there are: products divided among threads
+    are rounded differently, and the same fit would give other numbers.
     """
 
     workers: int = 1
     """Threads that work on blocks at the same time; with more than one, BLAS has one thread."""
     blas_threads: int | None = None
-    """BLAS threads of the single worker; None leaves the library's own choice."""
+    """BLAS threads of a single worker, one if None; others may change the last digits."""
     progress: Progress | None = None
     """Told after each block how many rows of the pass are done."""
     scratch: Path | None = None
@@ -140,7 +140,7 @@ class LocalEngine:
     def while_taken(self) -> AbstractContextManager[Any]:
         """Hold BLAS to as many threads as it has in a pass, for whoever takes the results too."""
         limits: AbstractContextManager[Any] = threadpool_limits(
-            1 if self.workers > 1 else self.blas_threads
+            1 if self.workers > 1 else self.blas_threads or 1
         )
         return limits
 

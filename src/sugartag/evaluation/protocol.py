@@ -25,9 +25,9 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.assignment.rank import top_tags
-from sugartag.collection.model import Collection
+from sugartag.collection.model import Collection, Rows
 from sugartag.collection.subset import hide_tags, tag_counts, without_truth
-from sugartag.engine.base import Block, Engine, Progress, stage
+from sugartag.engine.base import Block, Engine, Progress, row_blocks, stage
 from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation import bootstrap, fscore, ranking
 from sugartag.evaluation.cost import Meter
@@ -41,6 +41,9 @@ MIN_USES = 10
 CELLS_AT_ONCE = 1 << 25
 """Scores of one block at most, unless asked otherwise: 128 MB of float32."""
 LARGEST_BLOCK = 8192
+SCORED_ROWS = 256
+"""Images scored at a time: blocks are multiples of it, for the last digits of a product
+depend on how many rows it has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +167,8 @@ def evaluate(
         fitted = method.fit(task.given, engine=engine, rng=rng)
     logger.info("%s: fitted in %.2f s", method.name, fitting.seconds)
     small = max(1, min(LARGEST_BLOCK, CELLS_AT_ONCE // task.given.n_tags))
-    blocks = task.given.blocks(measures.rows_per_block or small)
+    asked = measures.rows_per_block or small
+    blocks = task.given.blocks(-(-asked // SCORED_ROWS) * SCORED_ROWS)
     stacked = sparse.vstack([task.positives_of(block) for block in blocks], format="csr")
     positives = sparse.csr_array(stacked.T)
 
@@ -206,7 +210,7 @@ def score_images(block: Block, job: _Job) -> tuple[FloatArray, Tally]:
     task, fitted = job.task, job.fitted
     rows = task.given.rows(block)
     started = time.perf_counter()
-    scores = fitted.scores(rows, strangers_only=job.strangers_only)
+    scores = _scores(fitted, rows, strangers_only=job.strangers_only)
     seconds = time.perf_counter() - started
 
     left_out = None if task.hidden is None else rows.tags
@@ -230,6 +234,15 @@ def score_images(block: Block, job: _Job) -> tuple[FloatArray, Tally]:
         seconds=seconds,
     )
     return concept_scores, tally
+
+
+def _scores(fitted: Fitted, rows: Rows, *, strangers_only: bool) -> FloatArray:
+    """Return the scores of a block, as many images at a time whatever the size of the block."""
+    steps = row_blocks(len(rows), SCORED_ROWS)
+    if len(steps) == 1:
+        return fitted.scores(rows, strangers_only=strangers_only)
+    parts = (rows.at(np.arange(step.start, step.stop)) for step in steps)
+    return np.concatenate([fitted.scores(part, strangers_only=strangers_only) for part in parts])
 
 
 def _concept_scores(

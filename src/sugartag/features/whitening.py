@@ -7,10 +7,12 @@ components, and is where the average image is.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import linalg
 
+from sugartag._rules import Shape
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine
@@ -62,8 +64,8 @@ class Moments:
 class Whitening:
     """A linear map of features to principal components; the mean square length becomes 1."""
 
-    mean: FloatArray
-    projection: FloatArray
+    mean: Annotated[FloatArray, Shape("features")]
+    projection: Annotated[FloatArray, Shape("features", "components")]
     """Features x components."""
 
     @classmethod

@@ -1,10 +1,12 @@
 """Links of images to the anchor images: the RBF kernel of eq. 1, a few nearest anchors kept."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Positive, Shape, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.linalg.distances import squared_distances
 from sugartag.linalg.sparse_rows import row_number_of_entries
@@ -17,13 +19,13 @@ TIE_STEP = 1e-9
 class ImageLinker:
     """Links feature rows to anchors by exp(-d²/σ²), nearest first, none below the cutoff."""
 
-    anchors: FloatArray
+    anchors: Annotated[FloatArray, Shape("anchor images", "features")]
     """Anchors x dimensions, scaled as the rows will be."""
-    bandwidth: float
+    bandwidth: Annotated[float, Positive()]
     """σ of eq. 1."""
-    cutoff: float
+    cutoff: Annotated[float, Within(0, 1)]
     """Weaker links are left out; 1e-4 in the paper."""
-    max_links: int
+    max_links: Annotated[int, Within(1, 1_000_000)]
     """Anchors a row is linked to at most."""
     lone_links: bool = False
     """Link a row that has no link above the cutoff to its nearest anchor, by the cutoff."""

@@ -21,7 +21,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, matrix: SparseRows, n_columns: int) -> "Entries":
-        """Return the entries of a matrix, which must have so many columns."""
+        """Return the entries of a matrix, which must have this many columns."""
         fit_together(matrix.shape[1] == n_columns)
         types = np.int64, np.int32, np.float32
         parts = matrix.indptr, matrix.indices, matrix.data

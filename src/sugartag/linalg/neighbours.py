@@ -20,7 +20,7 @@ QUERIES_AT_ONCE = 1024
 VALUES_AT_ONCE = 1 << 16
 """Numbers that exact distances are computed from in one step: few enough for the cache."""
 GROUPS_PER_NEIGHBOUR = 8
-"""A product's columns are cut into so many groups per neighbour to find a first bound."""
+"""A product's columns are cut into this many groups per neighbour to find a first bound."""
 CELLS_AT_ONCE = 1 << 20
 """Distances sorted in one step."""
 

@@ -5,10 +5,12 @@ exact, elsewhere they are those of the kernel projected on the landmarks.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import linalg
 
+from sugartag._rules import Positive, Shape
 from sugartag._typing import FloatArray
 from sugartag.engine.base import row_blocks
 from sugartag.linalg.distances import squared_distances
@@ -26,11 +28,11 @@ BAND = 250
 class NystromMap:
     """Landmarks, a width, and what turns kernel values into coordinates."""
 
-    landmarks: FloatArray
+    landmarks: Annotated[FloatArray, Shape("landmarks", "features")]
     """Landmarks x dimensions, scaled as the rows will be."""
-    width: float
+    width: Annotated[float, Positive()]
     """sigma of exp(-d^2 / sigma^2)."""
-    whitening: FloatArray
+    whitening: Annotated[FloatArray, Shape("landmarks", "landmarks")]
     """K_LL^(-1/2), landmarks x landmarks."""
 
     @classmethod

@@ -9,7 +9,7 @@ from sugartag.linalg.compiled import compiled
 from sugartag.linalg.entries import Entries
 
 COLUMNS_AT_ONCE = 1_024
-"""Of a matrix that many rows are multiplied with: so many of all its rows fit a cache."""
+"""Of a matrix that many rows are multiplied with: this many of all its rows fit a cache."""
 
 
 @compiled

@@ -1,9 +1,11 @@
 """A Tucker tensor users x images x tags, looked at post by post and never as a whole."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Shape
 from sugartag._typing import FloatArray
 
 
@@ -11,13 +13,13 @@ from sugartag._typing import FloatArray
 class Tucker:
     """The tensor ``core ×₁ users ×₂ images ×₃ tags``, as its four parts."""
 
-    core: FloatArray
+    core: Annotated[FloatArray, Shape("user rank", "image rank", "tag rank")]
     """User rank x image rank x tag rank."""
-    users: FloatArray
+    users: Annotated[FloatArray, Shape("users", "user rank")]
     """Users x user rank."""
-    images: FloatArray
+    images: Annotated[FloatArray, Shape("images", "image rank")]
     """Images x image rank."""
-    tags: FloatArray
+    tags: Annotated[FloatArray, Shape("tags", "tag rank")]
     """Tags x tag rank."""
 
 

@@ -6,13 +6,14 @@ each tag explain the uses. Nobody's images are each an owner of their own.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from sugartag._extras import optional
+from sugartag._rules import Shape, Within
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
@@ -29,15 +30,15 @@ class FittedImplicitALS:
 
     gives_whole_sets: ClassVar[bool] = False
 
-    owner_factors: FloatArray
+    owner_factors: Annotated[FloatArray, Shape("owners", "factors")]
     """Owners x factors, float32."""
-    tag_factors: FloatArray
+    tag_factors: Annotated[FloatArray, Shape("tags", "factors")]
     """Tags x factors, float32."""
-    average: FloatArray
+    average: Annotated[FloatArray, Shape("factors")]
     """The mean factors of all owners, for images of which neither owner nor tags are known."""
-    regularization: float
+    regularization: Annotated[float, Within(0)]
     """lambda of the factors."""
-    confidence: float
+    confidence: Annotated[float, Within(0)]
     """alpha: how much more a use counts than an absence, for one image."""
 
     @property

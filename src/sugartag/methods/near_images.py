@@ -7,10 +7,12 @@ linked to the fitted images nearest to it, by the kernel of the graph that was f
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Positive, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.collection.subset import some_images
@@ -25,9 +27,9 @@ class NearImages:
     """The fitted images, ready to be searched."""
 
     collection: Collection
-    neighbours: int
+    neighbours: Annotated[int, Within(1, 1_000_000)]
     """Images that another is linked to."""
-    bandwidth: float
+    bandwidth: Annotated[float, Positive()]
     """σ: a link is exp(-d²/σ²)."""
     unit_features: bool
     """Whether features are scaled to length 1 before they are compared."""

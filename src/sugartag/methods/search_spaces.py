@@ -199,7 +199,7 @@ class SearchSpace:
         return number
 
     def points_near(self, point: Point, distance: int) -> Iterable[Point]:
-        """Yield the points that differ from this one in so many choices."""
+        """Yield the points that differ from this one in this many choices."""
         for changed in combinations(range(len(point)), distance):
             others = [
                 [other for other in range(len(self.values[axis])) if other != point[axis]]

@@ -1,11 +1,12 @@
 """How common each tag is, whatever the image: the least that a ranking has to beat."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
@@ -17,7 +18,7 @@ class FittedTagPrior:
 
     gives_whole_sets: ClassVar[bool] = False
 
-    share: FloatArray
+    share: Annotated[FloatArray, Shape("tags"), Within(0, 1)]
     """One number per tag, 0 to 1."""
 
     @property

@@ -5,10 +5,11 @@ given it. :mod:`sugartag.methods.voters` says who votes.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from sugartag._rules import Shape
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
@@ -23,7 +24,7 @@ from sugartag.methods.voters import all_tags as all_tags
 class FittedTagVote(FittedVoters):
     """The images that may vote, and what their votes are measured against."""
 
-    chance: FloatArray
+    chance: Annotated[FloatArray, Shape("tags")]
     """For each tag, the votes a voter drawn at random gives it; 0 where this is not subtracted."""
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import OneOf, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
@@ -41,9 +42,9 @@ class FittedVoters:
 
     collection: Collection
     """The images that vote."""
-    neighbours: int
+    neighbours: Annotated[int, Within(1, 1_000_000)]
     """Voters at most."""
-    retrieved: int
+    retrieved: Annotated[int, Within(1, 1_000_000)]
     """Nearest images looked at to find them."""
     unit_features: bool
     """Whether features are scaled to length 1."""
@@ -51,7 +52,7 @@ class FittedVoters:
     """Whether an owner has one vote, rather than each image."""
     whitening: Whitening | None
     """The space in which images are compared; None where that is the features' own."""
-    search: str
+    search: Annotated[str, OneOf("exact", "usearch")]
     """How the nearest images are found: ``exact``, or by an index of ``usearch``."""
 
     @property

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Sizes, check_stored, checked_csr
 from sugartag.assignment.calibration import Calibration
 from sugartag.assignment.thresholds import TagThresholds
 from sugartag.collection.align import Catalogue
@@ -29,7 +30,14 @@ from sugartag.engine.base import Engine, Progress
 from sugartag.errors import StorageError
 from sugartag.methods.base import Calibrated, Fitted, Method
 from sugartag.methods.registry import METHODS, OURS, make_method, package_of
-from sugartag.storage.arrays import inside, load_array, read_manifest, save_array, write_manifest
+from sugartag.storage.arrays import (
+    inside,
+    load_array,
+    read_manifest,
+    require_format,
+    save_array,
+    write_manifest,
+)
 from sugartag.storage.aside import folder_aside
 
 FORMAT = "sugartag-model/2"
@@ -164,7 +172,7 @@ def check_target(folder: Path, *, overwrite: bool) -> None:
         raise StorageError(f"{folder} exists already; choose another name or pass --overwrite")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         try:
-            read_manifest(folder, format_name=FORMAT)
+            require_format(folder, format_name=FORMAT)
         except StorageError as error:
             raise StorageError(f"--overwrite replaces models only: {error}") from error
 
@@ -204,14 +212,16 @@ def load_model(folder: str | Path) -> Model:
         reader = _Reader(folder, manifest["files"])
         fitted_type = METHODS[manifest["method"]].fitted_type
         state = manifest["state"]
+        sizes = Sizes()
         return Model(
             method=method,
-            fitted=reader.decoded(state["fitted"], fitted_type),
-            calibration=reader.decoded(state["calibration"], Calibration),
-            thresholds=reader.decoded(state["thresholds"], TagThresholds),
-            catalogue=reader.decoded(state["catalogue"], Catalogue),
-            run_id=str(manifest["run_id"]),
-            seed=int(manifest["seed"]),
+            # The names first: they say how many tags, owners and images there are.
+            catalogue=reader.checked(state, "catalogue", Catalogue, sizes),
+            fitted=reader.checked(state, "fitted", fitted_type, sizes),
+            calibration=reader.checked(state, "calibration", Calibration, sizes),
+            thresholds=reader.checked(state, "thresholds", TagThresholds, sizes),
+            run_id=_of_type(manifest["run_id"], str),
+            seed=_of_type(manifest["seed"], int),
         )
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise StorageError(f"{folder / 'manifest.json'} is damaged ({error}); fit again") from error
@@ -272,8 +282,16 @@ class _Reader:
     folder: Path
     files: dict[str, Any]
 
+    def checked(self, state: Any, name: str, kind: type[Any], sizes: Sizes) -> Any:
+        """Return a part of the model, after checking that it is all that its type says."""
+        found = self.decoded(state[name], kind)
+        check_stored(found, kind, sizes, name)
+        return found
+
     def decoded(self, value: Any, hint: Any) -> Any:
         """Return the value of the type that the code says belongs there."""
+        if typing.get_origin(hint) is typing.Annotated:
+            hint = typing.get_args(hint)[0]
         if isinstance(hint, types.UnionType):
             if value is None:
                 return None
@@ -285,13 +303,13 @@ class _Reader:
         if kind is sparse.csr_array:
             parts = {key: self._array(entry) for key, entry in value["csr"].items()}
             n_rows, n_columns = value["shape"]
-            return _csr(parts, (n_rows, n_columns))
+            return checked_csr(**parts, shape=(n_rows, n_columns))
         if kind is Texts:
-            return _texts(*(self._array(entry) for entry in value["texts"]))
+            return Texts(*(self._array(entry) for entry in value["texts"]))
         if kind is Collection:
             return open_collection(inside(self.folder, value["collection"]))
         if dataclasses.is_dataclass(kind):
-            hints = typing.get_type_hints(kind)
+            hints = typing.get_type_hints(kind, include_extras=True)
             names = [field.name for field in dataclasses.fields(kind)]
             made: Any = kind
             return made(**{name: self.decoded(value[name], hints[name]) for name in names})
@@ -299,21 +317,13 @@ class _Reader:
             return tuple(self.decoded(item, typing.get_args(hint)[0]) for item in value)
         if kind is float:
             return float(value["float"] if isinstance(value, dict) else value)
-        if kind in (int, str, bool) and type(value) is not kind:
-            raise TypeError(f"{value!r} is not {kind.__name__}")
-        return value
+        return _of_type(value, kind) if kind in {int, str, bool} else value
 
     def _array(self, entry: Any) -> Any:
         return load_array(self.folder, self.files[entry["array"]], verify=True)
 
 
-def _texts(data: Any, offsets: Any) -> Texts:
-    if not len(offsets) or offsets[0] or offsets[-1] != len(data) or (np.diff(offsets) < 0).any():
-        raise ValueError("texts start outside their bytes")
-    return Texts(data, offsets)
-
-
-def _csr(parts: dict[str, Any], shape: tuple[int, int]) -> Any:
-    made = sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
-    made.check_format(full_check=True)
-    return made
+def _of_type(value: Any, kind: type[Any]) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is not {kind.__name__}")
+    return value

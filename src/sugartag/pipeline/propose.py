@@ -13,6 +13,7 @@ from sugartag.collection.model import Collection, Rows
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine
 from sugartag.engine.local import on_all_cores
+from sugartag.errors import StorageError
 from sugartag.methods.base import Calibrated, Updatable
 from sugartag.methods.settings import require
 from sugartag.pipeline.changes import Change
@@ -85,6 +86,8 @@ def judge_images(
     """Return the changes of one block."""
     rows = collection.rows(block)
     scores = model.fitted.scores(rows)
+    if not np.isfinite(scores).all():
+        raise StorageError(f"the model {model.run_id} gives scores that are no numbers; fit again")
     asked = _Asked.of(model, rows, scores, thresholds.top)
     posterior = np.round(_posterior(model, rows, scores, asked).astype(np.float64), DIGITS)
     limits = thresholds.of_each_tag(model)

@@ -78,9 +78,20 @@ def _chips(label: str, chips: Iterable[tuple[str, str]]) -> str:
 
 
 def _image(path: str, root: str | None) -> str:
-    file = Path(root or "") / path
-    kind = KINDS.get(file.suffix.lower())
-    if root is None or kind is None or not file.is_file() or file.stat().st_size > MOST_BYTES:
+    """Return a picture as the page carries it; a path that leads out of the root has none."""
+    kind = KINDS.get(Path(path).suffix.lower())
+    content = None if root is None or kind is None else _content(Path(root), path)
+    if content is None:
         return "<small>no picture small enough to carry</small>"
-    text = base64.b64encode(file.read_bytes()).decode()
-    return f'<img alt="" src="data:image/{kind};base64,{text}">'
+    return f'<img alt="" src="data:image/{kind};base64,{base64.b64encode(content).decode()}">'
+
+
+def _content(root: Path, path: str) -> bytes | None:
+    try:
+        file = (root / path).resolve()
+        within = file.is_relative_to(root.resolve()) and file.is_file()
+        if not within or file.stat().st_size > MOST_BYTES:
+            return None
+        return file.read_bytes()
+    except (OSError, ValueError):
+        return None

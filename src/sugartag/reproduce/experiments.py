@@ -164,7 +164,7 @@ def chosen_experiments(found: Sequence[Experiment], only: Iterable[str]) -> tupl
     unknown = wanted.difference(one.name for one in found)
     if unknown:
         names = ", ".join(one.name for one in found)
-        raise SettingsError(f"there is no experiment {min(unknown)!r}; choose of: {names}")
+        raise SettingsError(f"there is no experiment {min(unknown)!r}; choose from: {names}")
     return tuple(one for one in found if not wanted or one.name in wanted)
 
 
@@ -178,7 +178,7 @@ def read_experiment(file: Traversable | Path, *, quick: bool) -> Experiment:
             raise SettingsError(f"{file.name}: give {key}, as in the shipped experiments")
     kind = document["kind"]
     if kind not in KINDS:
-        raise SettingsError(f"{file.name}: kind is {kind!r}; choose of: {', '.join(KINDS)}")
+        raise SettingsError(f"{file.name}: kind is {kind!r}; choose from: {', '.join(KINDS)}")
     values = {**document.get("options", {}), **(document.get("quick", {}) if quick else {})}
     options = _made(KINDS[kind], values, file.name)
     _check(options, file.name)

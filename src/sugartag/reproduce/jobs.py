@@ -141,7 +141,7 @@ def _measures(asks: Mapping[str, Any], place: Workplace) -> Measures:
 def _stages(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
     name = asks["method"]
     if name not in FUNCTIONS:
-        raise SettingsError(f"the stages of {name} are not known; choose of {', '.join(FUNCTIONS)}")
+        raise SettingsError(f"{name} has no known stages; choose from {', '.join(FUNCTIONS)}")
     given = place.task.given
     method, rng = make_method(name), random_numbers(asks["seed"], name)
     with StageMeter(FUNCTIONS[name], otherwise=COMPLETION) as fit:

@@ -22,7 +22,7 @@ def refreshed(page: str, document: Document) -> str:
     def made(place: re.Match[str]) -> str:
         name = place[1]
         if name not in TABLES:
-            raise SettingsError(f"there is no table {name!r}; choose of: {', '.join(TABLES)}")
+            raise SettingsError(f"there is no table {name!r}; choose from: {', '.join(TABLES)}")
         return f"<!-- table {name} -->\n{TABLES[name](document)}\n<!-- end -->"
 
     return PLACE.sub(made, page)

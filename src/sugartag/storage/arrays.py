@@ -5,6 +5,7 @@ Nothing here is ever unpickled: a file that would need it is refused by name.
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
@@ -16,6 +17,8 @@ import numpy.typing as npt
 from sugartag.errors import StorageError
 
 MANIFEST = "manifest.json"
+CHECKSUM = "checksum"
+"""Where a manifest has the SHA-256 of all the rest of it."""
 MAX_MANIFEST_BYTES = 256 << 20
 _HASH_CHUNK = 1 << 20
 _PLAIN_KINDS = "biuf"
@@ -92,29 +95,43 @@ def map_npy(path: Path) -> Array:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any], *, name: str = MANIFEST) -> None:
-    """Write the manifest: the last thing written to a folder."""
-    text = json.dumps(manifest, indent=1, ensure_ascii=False)
+    """Write the manifest, with its own checksum: the last thing written to a folder."""
+    rest = {key: value for key, value in manifest.items() if key != CHECKSUM}
+    text = json.dumps({**rest, CHECKSUM: _checksum_of(rest)}, indent=1, ensure_ascii=False)
     (folder / name).write_text(text + "\n", encoding="utf-8")
 
 
 def read_manifest(folder: Path, *, format_name: str) -> dict[str, Any]:
     """Read a folder's manifest and make sure it is of the format asked for."""
-    if not (folder / MANIFEST).is_file():
-        raise StorageError(f"{folder} is not a {format_name} folder: it has no {MANIFEST}")
-    manifest = parsed_manifest(folder)
-    found = manifest.get("format") if isinstance(manifest, dict) else None
-    if found != format_name:
-        raise StorageError(f"{folder} has format {found!r}; this version reads {format_name!r}")
-    return dict(manifest)
+    manifest = _of_format(folder, format_name)
+    rest = {key: value for key, value in manifest.items() if key != CHECKSUM}
+    if manifest.get(CHECKSUM) != _checksum_of(rest):
+        fault = "does not match" if CHECKSUM in manifest else "is missing"
+        raise StorageError(
+            f"{folder / MANIFEST} was edited or written by an earlier version: its checksum "
+            f"{fault}; write the folder again"
+        )
+    return rest
+
+
+def require_format(folder: Path, *, format_name: str) -> None:
+    """Raise unless a folder says that it is of a format, whole or not."""
+    _of_format(folder, format_name)
 
 
 def parsed_manifest(folder: Path) -> Any:
     """Return what the manifest of a folder holds, whatever its format."""
     path = folder / MANIFEST
-    if path.stat().st_size > MAX_MANIFEST_BYTES:
-        raise StorageError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes")
     try:
+        if not path.is_file():
+            raise StorageError(f"{folder} has no {MANIFEST}")
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise StorageError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes")
         return json.loads(path.read_text(encoding="utf-8"))
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise StorageError(f"{path} is not valid JSON: {error}") from error
 
@@ -137,6 +154,21 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def _of_format(folder: Path, format_name: str) -> dict[str, Any]:
+    if not (folder / MANIFEST).is_file():
+        raise StorageError(f"{folder} is not a {format_name} folder: it has no {MANIFEST}")
+    manifest = parsed_manifest(folder)
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if found != format_name:
+        raise StorageError(f"{folder} has format {found!r}; this version reads {format_name!r}")
+    return dict(manifest)
+
+
+def _checksum_of(manifest: dict[str, Any]) -> str:
+    text = json.dumps(manifest, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def _read_entry(folder: Path, entry: Any) -> Entry:
     try:
         return Entry(
@@ -150,7 +182,7 @@ def _read_entry(folder: Path, entry: Any) -> Entry:
 
 
 def _has_items(path: Path) -> bool:
-    """Tell whether the array is non-empty (an empty file cannot be mapped)."""
+    """Tell whether the array is non-empty (an empty file cannot be mapped), and all of it there."""
     with path.open("rb") as file:
         version = np.lib.format.read_magic(file)
         read = (
@@ -159,6 +191,11 @@ def _has_items(path: Path) -> bool:
             else np.lib.format.read_array_header_2_0
         )
         shape, _, dtype = read(file)
+        begins = file.tell()
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are never loaded")
-    return bool(np.prod(shape, dtype=np.int64) > 0)
+    # In Python's own numbers: numpy's overflow for what a header may say.
+    needed, there = math.prod(shape) * dtype.itemsize, path.stat().st_size - begins
+    if min(shape, default=0) < 0 or max(shape, default=0) >= 2**63 or needed > there:
+        raise ValueError(f"shape {shape} needs {needed} bytes, and there are {there}")
+    return math.prod(shape) > 0

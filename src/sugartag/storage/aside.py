@@ -1,71 +1,119 @@
-"""Write a file or folder under another name, and rename it when it is whole."""
+"""Write a file or folder under another name, and rename it when it is whole.
 
-import glob
+What is unfinished lies in ``.NAME.partial`` beside the target, which one run has at a time. When
+the block has ended it is synced to the disk and renamed. Nothing that appeared at the target
+meanwhile is replaced; with ``overwrite`` old and new change places in one step. What a killed run
+left is removed by the next run for the same target.
+"""
+
 import os
-import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sugartag.errors import StorageError, SugartagError
+from sugartag.storage.damage import foreign_file
+from sugartag.storage.held import beside, clear, held_folder, remove
+from sugartag.storage.renames import exchange, rename_new, sync, sync_tree
 
-MARK = ".partial-"
-OUR_FORMATS = b'"sugartag-'
-"""What the manifest of a collection or model names; other programs write a manifest.json too."""
-_being_written: set[Path] = set()
-"""This process's own; in a container a dead run may well have had the same process number."""
+ENDING = "partial"
+_NEW, _OLD = "new", "old"
 
 
 @contextmanager
 def folder_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a new empty folder that becomes ``target`` when the block ends without an error.
 
-    Whatever happens inside, nothing half-written ever stands under the target's name. What a
-    killed run left beside it is cleared by the next run for the same target.
+    Whatever happens inside, nothing half-written ever stands under the target's name. What
+    ``overwrite`` replaces is a folder that we wrote and to which nobody added a file.
     """
     _refuse_existing(target, overwrite=overwrite)
-    if target.exists() and (target.is_symlink() or not _is_ours(target)):
-        raise StorageError(f"{target} is not a folder that sugartag wrote; it is left alone")
-    _clear_leftovers(target)
-    partial = target.parent / f".{target.name}{MARK}{os.getpid()}"
-    try:
-        partial.mkdir(parents=True)
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    _being_written.add(partial)
-    try:
-        yield partial
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError) and not isinstance(error, SugartagError):
-            raise _cannot_write(target, error) from error
-        raise
-    finally:
-        _being_written.discard(partial)
-    _move_into_place(partial, target)
+    with _held(target) as partial:
+        _recover(partial, target)
+        _refuse_existing(target, overwrite=overwrite)
+        _require_ours(target)
+        made = partial / _NEW
+        made.mkdir()
+        yield made
+        sync_tree(made)
+        if overwrite and _is_there(target):
+            # Looked at again: hours may have passed.
+            _require_ours(target)
+            _replace_folder(made, target, partial / _OLD)
+        else:
+            _place(made, target)
+        sync(target.parent)
 
 
 @contextmanager
 def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a path to write to; what is there when the block ends becomes ``target``."""
     _refuse_existing(target, overwrite=overwrite)
-    if target.is_dir():
-        raise StorageError(f"{target} is a folder; name a file to write to")
+    _require_plain(target)
+    with _held(target) as partial:
+        clear(partial)
+        made = partial / f"{_NEW}{target.suffix}"
+        yield made
+        sync(made)
+        if overwrite:
+            _require_plain(target)
+            made.replace(target)
+        else:
+            _place(made, target)
+        sync(target.parent)
+
+
+@contextmanager
+def _held(target: Path) -> Iterator[Path]:
+    """Yield the folder for unfinished work, which is gone when the block ends."""
+    partial = beside(target, ENDING)
+    with held_folder(partial, target):
+        try:
+            yield partial
+        except SugartagError:
+            raise
+        except OSError as error:
+            raise StorageError(f"cannot write {target}: {error.strerror or error}") from error
+        finally:
+            # What cannot be removed now is removed by the next run.
+            with suppress(OSError):
+                remove(partial)
+
+
+def _place(made: Path, target: Path) -> None:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    partial = target.parent / f".{target.stem}{MARK}{os.getpid()}{target.suffix}"
+        rename_new(made, target)
+    except FileExistsError as error:
+        raise StorageError(
+            f"{target} appeared while it was being made and is left alone; choose another name"
+        ) from error
+
+
+def _replace_folder(made: Path, target: Path, retired: Path) -> None:
+    """Let a folder take the place of another, in one step where the system can."""
+    if exchange(made, target):
+        return
+    target.rename(retired)
+    made.rename(target)
+
+
+def _recover(partial: Path, target: Path) -> None:
+    """Undo what a run that was killed between two renames had begun, and remove the rest."""
+    if (partial / _OLD).is_dir() and not _is_there(target):
+        (partial / _OLD).rename(target)
+    clear(partial)
+
+
+def _is_there(target: Path) -> bool:
+    """Tell whether there is anything of that name, a link that leads nowhere included."""
     try:
-        yield partial
-        partial.replace(target)
-    except SugartagError:
-        raise
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    finally:
-        partial.unlink(missing_ok=True)
+        target.lstat()
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot write {target}: {getattr(error, 'strerror', error)}") from error
+    return True
 
 
 def replace_bytes(target: Path, data: bytes) -> None:
@@ -85,14 +133,14 @@ def replace_bytes(target: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         partial.replace(target)
     except OSError as error:
-        raise _cannot_write(target, error) from error
+        raise StorageError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         partial.unlink(missing_ok=True)
 
 
 def partial_of(target: Path) -> Path:
     """Return where a file is written before it replaces another."""
-    return target.parent / f".{target.name}{MARK}sugartag"
+    return target.parent / f".{target.name}.{ENDING}-sugartag"
 
 
 def sync_folder(folder: Path) -> None:
@@ -105,50 +153,26 @@ def sync_folder(folder: Path) -> None:
 
 
 def _refuse_existing(target: Path, *, overwrite: bool) -> None:
-    if target.exists() and not overwrite:
+    if _is_there(target) and not overwrite:
         raise StorageError(f"{target} exists already; choose another name or pass --overwrite")
 
 
-def _is_ours(folder: Path) -> bool:
-    """Tell whether a folder may be replaced: it is empty, or one of the kinds we write."""
-    if not folder.is_dir():
-        return False
-    manifest = folder / "manifest.json"
-    if manifest.is_file():
-        text = manifest.read_bytes()
-        return not text or OUR_FORMATS in text
-    return not any(folder.iterdir()) or (folder / "concepts.json").is_file()
+def _require_ours(target: Path) -> None:
+    """Raise if there is anything at a target that we did not write."""
+    if not _is_there(target):
+        return
+    if target.is_symlink() or not target.is_dir():
+        raise StorageError(f"{target} is not a folder that sugartag wrote; it is left alone")
+    foreign = foreign_file(target)
+    if foreign is not None:
+        raise StorageError(
+            f"{target} is left alone: sugartag did not write {foreign} in it; move that, "
+            "or choose another name"
+        )
 
 
-def _cannot_write(target: Path, error: OSError) -> StorageError:
-    return StorageError(f"cannot write {target}: {error.strerror or error}")
-
-
-def _move_into_place(partial: Path, target: Path) -> None:
-    retired = target.parent / f".{target.name}{MARK}old-{os.getpid()}"
-    if target.exists():
-        target.rename(retired)
-    partial.rename(target)
-    if retired.is_dir():
-        shutil.rmtree(retired)
-    else:
-        retired.unlink(missing_ok=True)
-
-
-def _clear_leftovers(target: Path) -> None:
-    """Remove the partial folders of runs that are no longer alive."""
-    for leftover in target.parent.glob(f".{glob.escape(target.name)}{MARK}*"):
-        owner = leftover.name.rpartition("-")[2]
-        ours = owner == str(os.getpid()) and leftover not in _being_written
-        if ours or (owner.isdigit() and not _alive(int(owner))):
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _require_plain(target: Path) -> None:
+    if target.is_dir():
+        raise StorageError(f"{target} is a folder; name a file to write to")
+    if target.exists() and not target.is_file():
+        raise StorageError(f"{target} is not a regular file; name a file to write to")

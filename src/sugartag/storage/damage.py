@@ -1,4 +1,4 @@
-"""All that is damaged in a folder, not only what is met first when it is opened."""
+"""What a manifest lists: all that is damaged of it, and whether there is anything besides."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,10 @@ from typing import Any
 
 from sugartag.storage.arrays import MANIFEST, inside, load_array, parsed_manifest
 
+OURS = "sugartag-"
+"""What the formats in our manifests begin with; other programs write a manifest.json too."""
+OTHERS = "others"
+"""Where a manifest lists files that are no arrays."""
 _OF_AN_ENTRY = {"file", "shape", "dtype", "sha256"}
 
 
@@ -17,7 +21,7 @@ def damaged_files(folder: Path) -> list[str]:
     """
     try:
         listed = list(_listed(parsed_manifest(folder)))
-    except OSError:
+    except (OSError, RecursionError):
         return []
     found: list[str] = []
     for one in listed:
@@ -29,6 +33,37 @@ def damaged_files(folder: Path) -> list[str]:
                 load_array(folder, one, verify=True)
         except OSError as error:
             found.append(str(error))
+    return found
+
+
+def foreign_file(folder: Path) -> Path | None:
+    """Return something in a folder that we did not write, or None if there is nothing else.
+
+    We wrote what a manifest of ours lists. Without one only an empty folder has nothing else.
+    """
+    ours = _written(folder, Path())
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder)
+        if path.is_symlink() or not (path.is_dir() or place in ours):
+            return place
+    return None
+
+
+def _written(folder: Path, place: Path) -> set[Path]:
+    """Return the files that a manifest of ours and those of the folders inside it list."""
+    try:
+        manifest = parsed_manifest(folder)
+    except OSError:
+        return set()
+    if not (isinstance(manifest, dict) and str(manifest.get("format")).startswith(OURS)):
+        return set()
+    others = manifest.get(OTHERS)
+    found = {place / name for name in [MANIFEST, *(others if isinstance(others, list) else [])]}
+    for one in _listed(manifest):
+        if isinstance(one, str):
+            found |= _written(folder / one, place / one)
+        else:
+            found.add(place / str(one["file"]))
     return found
 
 

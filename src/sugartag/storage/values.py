@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from sugartag._rules import check_csr
 from sugartag.errors import StorageError
 
 MAGIC = b"sugartag-value/1\n"
@@ -191,14 +192,10 @@ def _array(described: Any, file: BufferedReader, end: int) -> Array:
 
 def _csr(parts: list[Array], shape: tuple[int, int]) -> Any:
     data, indices, indptr = parts
+    check_csr(data, indices, indptr, shape)
     made = sparse.csr_array(shape, dtype=data.dtype)
     # Set, and not given, for then the types of the indices may be changed.
     made.data, made.indices, made.indptr = data, indices, indptr
-    lengths = np.diff(indptr)
-    fits = len(indptr) == shape[0] + 1 and not indptr[0] and indptr[-1] <= len(indices)
-    within = not len(indices) or (indices.min() >= 0 and indices.max() < shape[1])
-    if not (fits and within and (lengths >= 0).all() and len(indices) == len(data)):
-        raise ValueError("a sparse array whose parts do not fit")
     return made
 
 
@@ -236,4 +233,6 @@ def _made(kind: type[Any], parts: Iterator[tuple[str, Any]]) -> Any:
             raise ValueError(f"a {kind.__qualname__} with a part {name!r}")
         # A frozen dataclass refuses to be written to; it was checked when it was first made.
         object.__setattr__(made, name, value)
+    if hasattr(made, "validate"):
+        made.validate()
     return made

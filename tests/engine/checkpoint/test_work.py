@@ -12,7 +12,6 @@ import pytest
 from sugartag.engine.checkpoint import work, work_beside
 from sugartag.engine.checkpoint.work import digest_of, this_code
 from sugartag.errors import StorageError
-from sugartag.storage.aside import folder_aside
 
 RUN = {"seed": "1", "method": "sugar-plus"}
 
@@ -30,7 +29,7 @@ def left_by_a_dead_run(target: Path) -> Path:
     """Leave work as a killed run does, and return its folder."""
     with suppress(RuntimeError), work_beside(target, RUN, resume=False) as work:
         (work.folder / "00000-total.kept").write_text("some")
-        (work.folder / ".00001-total.partial-12.kept").write_text("half")
+        (work.folder / ".00001-total.kept.partial").mkdir()
         raise RuntimeError("killed")
     return work.folder
 
@@ -151,7 +150,7 @@ def test_two_runs_never_work_for_the_same_target_at_once(target):
         for resume in (False, True):
             with (
                 pytest.raises(
-                    StorageError, match=r"another run is writing .*model .*\.model\.work"
+                    StorageError, match=r"cannot write .*model: another run .*\.model\.work"
                 ),
                 work_beside(target, RUN, resume=resume),
             ):
@@ -180,20 +179,39 @@ def test_the_lock_of_a_killed_process_is_nobodys(target):
             assert work.has_kept
 
 
-def test_what_is_left_of_taking_work_away_is_cleared_with_the_target(target, tmp_path):
-    (tmp_path / ".model.partial-work-4000000").mkdir()
+def test_a_folder_of_that_name_that_is_not_ours_is_left_alone(target, tmp_path):
+    mine = tmp_path / ".model.work"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years")
 
-    with folder_aside(target):
-        pass
+    for resume in (False, True):
+        with (
+            pytest.raises(StorageError, match=r"\.model\.work is in the way"),
+            work_beside(target, RUN, resume=resume),
+        ):
+            pytest.fail("the block must not begin")
 
-    assert names(tmp_path) == {"model"}
+    assert names(mine) == {"thesis.txt"}
+
+
+def test_a_link_of_that_name_is_not_followed(target, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    left_by_a_dead_run(target).rename(elsewhere)
+    (tmp_path / ".model.work").symlink_to(elsewhere)
+
+    with pytest.raises(StorageError, match="in the way"), work_beside(target, RUN, resume=False):
+        pytest.fail("the block must not begin")
+
+    assert "00000-total.kept" in names(elsewhere)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").touch()
 
     with (
-        pytest.raises(StorageError, match=r"cannot write .*file/model: Not a directory"),
+        pytest.raises(
+            StorageError, match=r"cannot write .*file/model: (Not a directory|File exists)"
+        ),
         work_beside(tmp_path / "file" / "model", RUN, resume=False),
     ):
         pytest.fail("the block must not begin")

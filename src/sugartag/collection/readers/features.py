@@ -10,6 +10,7 @@ import numpy as np
 from sugartag._typing import FloatArray
 from sugartag.collection.readers.batch import shown
 from sugartag.collection.readers.table import Table, check_file
+from sugartag.collection.rows import LARGEST_FEATURE
 from sugartag.errors import CollectionError
 from sugartag.storage.arrays import map_npy
 
@@ -25,7 +26,7 @@ class FeatureRows(Protocol):
         """Numbers that describe an image."""
 
     def check_rows(self, table: Table, n_images: int) -> None:
-        """Raise unless there are features for so many images."""
+        """Raise unless there are features for this many images."""
 
     def copy_rows(self, start: int, target: Path, ids: Sequence[str]) -> None:
         """Write the features of the images ``ids``, the first of which is row ``start``."""
@@ -69,11 +70,14 @@ class FeatureFile:
         values: FloatArray = np.array(map_npy(self.path)[piece])
         with np.errstate(over="ignore"):
             stored = values.astype(self.stored_as, copy=False)
-        finite = np.isfinite(stored)
-        if not finite.all():
-            row, column = (int(place) for place in np.argwhere(~finite)[0])
+        usable = np.isfinite(stored)
+        if stored.dtype.itemsize > 2:
+            usable &= np.abs(stored) <= LARGEST_FEATURE
+        if not usable.all():
+            row, column = (int(place) for place in np.argwhere(~usable)[0])
             value = values[row, column]
-            fault = "too large for float32" if np.isfinite(value) else "not a finite number"
+            large = f"above {LARGEST_FEATURE:g}, the largest that is taken"
+            fault = large if np.isfinite(value) else "not a finite number"
             index = piece.start + row
             raise CollectionError(
                 f"{self.path}, row {index + 1} (index {index}, image {shown(ids[row])}), "

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from sugartag._extras import optional
 from sugartag.collection.readers.batch import Batch, Columns, check_header
@@ -42,7 +43,7 @@ def read_parquet(path: Path, columns: Columns, *, rows_per_batch: int) -> Iterat
             for rows in file.iter_batches(rows_per_batch, columns=wanted, use_threads=False):
                 numbers = range(done + 1, done + 1 + rows.num_rows)
                 done += rows.num_rows
-                chosen = {name: rows.column(name).to_pylist() for name in wanted}
+                chosen = {name: _plain(path, name, rows.column(name)) for name in wanted}
                 if rows.num_rows:
                     yield Batch(path, "row", numbers, chosen, done, total)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -50,3 +51,16 @@ def read_parquet(path: Path, columns: Columns, *, rows_per_batch: int) -> Iterat
         raise CollectionError(
             f"{path}{where}: not readable as Parquet ({error}); write it again"
         ) from error
+
+
+def _plain(path: Path, name: str, column: Any) -> list[Any]:
+    """Return a column as Python values; dates and durations cannot all be, and are no texts."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, OverflowError, ImportError) as error:
+        raise CollectionError(
+            f"{path}: column {name!r} holds {column.type}, which is not read; write it as text"
+        ) from error
+    return values

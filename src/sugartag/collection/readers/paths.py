@@ -79,6 +79,9 @@ def _inside(root: str, path: str) -> bool:
 
 
 def _real_folder(root: Path) -> str:
-    if not root.is_dir():
-        raise CollectionError(f"--images-root {root} is not a folder; name the images' folder")
-    return str(root.resolve())
+    try:
+        if not root.is_dir():
+            raise CollectionError(f"--images-root {root} is not a folder; name the images' folder")
+        return str(root.resolve())
+    except (OSError, RuntimeError) as error:
+        raise CollectionError(f"--images-root {root} cannot be read: {error}") from error

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sugartag.collection.feature_update import clear_unlisted
 from sugartag.collection.store import FORMAT
 from sugartag.errors import CollectionError, StorageError, SugartagError
-from sugartag.storage.arrays import read_manifest
+from sugartag.storage.arrays import require_format
 from sugartag.storage.aside import folder_aside
 
 
@@ -23,6 +24,9 @@ def collection_folder(
     try:
         if overwrite:
             _refuse_to_replace_other_things(target)
+            # A damaged manifest lists nothing: then everything stays.
+            with suppress(StorageError, LookupError, TypeError, AttributeError):
+                clear_unlisted(target)
         with folder_aside(target, overwrite=overwrite) as folder:
             yield folder
     except SugartagError:
@@ -44,7 +48,7 @@ def _refuse_to_replace_other_things(target: Path) -> None:
     try:
         if target.is_symlink():
             raise StorageError(f"{target} is a link")
-        read_manifest(target, format_name=FORMAT)
+        require_format(target, format_name=FORMAT)
     except StorageError as error:
         raise StorageError(
             f"--overwrite replaces collections only: {error}; choose another --out"

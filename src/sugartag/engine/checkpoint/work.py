@@ -4,11 +4,8 @@ It holds what is kept of each pass over the blocks, files of results or of a tot
 code made them: work that other code has kept is never mixed into a result.
 """
 
-import fcntl
 import hashlib
 import logging
-import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,13 +17,13 @@ from typing import Any
 from sugartag.engine.base import Block
 from sugartag.errors import StorageError
 from sugartag.storage.arrays import MANIFEST, read_manifest, write_manifest
-from sugartag.storage.aside import MARK, file_aside
+from sugartag.storage.aside import file_aside
+from sugartag.storage.held import beside, clear, held_folder, remove
 from sugartag.storage.values import read_value, write_value
 
 logger = logging.getLogger(__name__)
 
 FORMAT = "sugartag-work/1"
-LOCK = "lock"
 ENDING = ".kept"
 PACKAGE = Path(__file__).resolve().parents[2]
 VERSIONS = ("sugartag", "numpy", "scipy", "numba")
@@ -51,7 +48,7 @@ class Work:
 
 def work_folder_of(target: Path) -> Path:
     """Return where the work for a target is."""
-    return target.parent / f".{target.name}.work"
+    return beside(target, "work")
 
 
 @contextmanager
@@ -63,64 +60,22 @@ def work_beside(target: Path, run: Mapping[str, str], *, resume: bool | None) ->
     None keeps that of the same run and discards any other. Work is one run's at a time.
     """
     folder, run = work_folder_of(target), {**run, **this_code()}
-    with _locked(folder, target):
+    with held_folder(folder, target):
         found = (folder / MANIFEST).exists()
         if found and (_is_same(folder, run) if resume is None else resume):
             _require_same(folder, run)
-            _clear(folder, f".*{MARK}*")
+            clear(folder, beginning=".")  # Files that were half written.
         else:
-            _clear(folder, "*", ".*")
+            clear(folder)
             write_manifest(folder, {"format": FORMAT, "run": run})
         work = Work(folder, found)
         try:
             yield work
         except BaseException:
             if not work.has_kept:
-                _remove(folder, target)
+                remove(folder)
             raise
-        _remove(folder, target)
-
-
-@contextmanager
-def _locked(folder: Path, target: Path) -> Iterator[None]:
-    """Make the folder, and have it alone: the lock ends with the process, however that ends."""
-    while (lock := _lock_of(folder, target)) is None:
-        pass  # Another run has just ended, and taken its folder away.
-    try:
-        yield
-    finally:
-        os.close(lock)
-
-
-def _lock_of(folder: Path, target: Path) -> int | None:
-    """Return the open lock file of the folder, or None if the folder went away meanwhile."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        if isinstance(error, FileNotFoundError) and target.parent.is_dir():
-            return None
-        raise StorageError(f"cannot write {target}: {error.strerror or error}") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_at(lock, folder / LOCK):
-            return lock
-    except BlockingIOError as error:
-        os.close(lock)
-        raise StorageError(
-            f"another run is writing {target} and has its work in {folder}; "
-            "wait for it, or choose another name"
-        ) from error
-    os.close(lock)
-    return None
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Tell whether an open file is still the one at a path."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
+        remove(folder)
 
 
 def _is_same(folder: Path, run: Mapping[str, str]) -> bool:
@@ -145,21 +100,6 @@ def _require_same(folder: Path, run: Mapping[str, str]) -> None:
             f"{folder} was left by another run ({'; '.join(differences)}); "
             "start again without --resume"
         )
-
-
-def _clear(folder: Path, *patterns: str) -> None:
-    for pattern in patterns:
-        for path in folder.glob(pattern):
-            if path.is_file() and path.name != LOCK:
-                path.unlink(missing_ok=True)
-
-
-def _remove(folder: Path, target: Path) -> None:
-    # Under another name first, so that nobody ever finds half of it; one that a kill leaves is
-    # cleared with the other leftovers of the target.
-    retired = target.parent / f".{target.name}{MARK}work-{os.getpid()}"
-    folder.rename(retired)
-    shutil.rmtree(retired, ignore_errors=True)
 
 
 @dataclass(frozen=True)

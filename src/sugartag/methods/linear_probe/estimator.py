@@ -7,11 +7,12 @@ had not been there, again in closed form, and its own tags are added with a weig
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy import linalg
 
+from sugartag._rules import Positive, Shape, Within
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
@@ -37,22 +38,22 @@ class FittedLinearProbe:
 
     gives_whole_sets: ClassVar[bool] = False
 
-    weights: FloatArray
+    weights: Annotated[FloatArray, Shape("features", "tags")]
     """Features x tags."""
-    mean: FloatArray
+    mean: Annotated[FloatArray, Shape("features")]
     """The mean of the features."""
-    share: FloatArray
+    share: Annotated[FloatArray, Shape("tags"), Within(0, 1)]
     """The share of the images that have each tag."""
-    scale: FloatArray
+    scale: Annotated[FloatArray, Shape("tags"), Positive()]
     """What the excess over its share is divided by, for each tag."""
-    inverse: FloatArray | None
+    inverse: Annotated[FloatArray | None, Shape("features", "features")]
     """Features x features: the inverse of the Gram matrix with the ridge; None where fitted images
     are scored as they were fitted."""
-    n_images: int
+    n_images: Annotated[int, Within("images", "images")]
     """Images fitted."""
-    n_seen: int
+    n_seen: Annotated[int, Within(1, "images")]
     """Of these, images that have features."""
-    ridge: float
+    ridge: Annotated[float, Within(0)]
     """The ridge used, for each image."""
     own_weight: float
     """What a tag of the image itself adds."""

@@ -12,7 +12,7 @@ from sugartag.features.normalise import visual_rows
 from sugartag.features.whitening import Moments, Whitening
 
 HELD_OUT_EVERY = 5
-"""One image of so many is held out when the ridge is chosen."""
+"""One image of this many is held out when the ridge is chosen."""
 LARGEST_OWNER = 0.1
 """The share of the images that an owner held out has at most."""
 RIDGES = tuple(float(value) for value in np.round(np.logspace(-6, 2, 33), 12))

@@ -6,11 +6,12 @@ docs/methods/lr.md says what is known of the original and where this form of it 
 import logging
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import AnyNumber, Shape, Within
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
@@ -36,25 +37,25 @@ class FittedLowRank:
     gives_whole_sets: ClassVar[bool] = False
 
     near: NearImages
-    image_factors: FloatArray
+    image_factors: Annotated[FloatArray, Shape("images", "rank")]
     """Images x rank: left singular vectors times the roots of the singular values."""
-    tag_factors: FloatArray
+    tag_factors: Annotated[FloatArray, Shape("tags", "rank")]
     """Tags x rank: right singular vectors times the same roots."""
-    image_degree: FloatArray
+    image_degree: Annotated[FloatArray, Shape("images")]
     """The strength of all links of each fitted image."""
-    tag_roughness: FloatArray
+    tag_roughness: Annotated[FloatArray, Shape("rank", "rank")]
     """Rank x rank: L_T between the tag factors."""
-    nuclear_weight: float
+    nuclear_weight: Annotated[float, Within(0)]
     """μ."""
-    error_threshold: float
+    error_threshold: Annotated[float, Within(0)]
     """τ = μ λ1."""
-    image_smoothness: float
+    image_smoothness: Annotated[float, Within(0)]
     """a = μ λ2."""
-    tag_smoothness: float
+    tag_smoothness: Annotated[float, Within(0)]
     """b = μ λ2."""
-    new_image_updates: int
+    new_image_updates: Annotated[int, Within(0, 100_000)]
     iterations: int
-    change: float
+    change: Annotated[float, AnyNumber()]
     """How much the last step of the fit changed the low-rank part, relatively."""
 
     @property

@@ -9,10 +9,11 @@ import logging
 import math
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sugartag._rules import Shape, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine, row_blocks, steps
@@ -44,14 +45,14 @@ class FittedLocalLowRank:
     collection: Collection
     """The images fitted, whose features say who is near to a new one."""
     partition: Partition
-    image_factors: FloatArray
+    image_factors: Annotated[FloatArray, Shape("images", "rank")]
     """W: images x rank, in the order of the collection."""
-    tag_factors: FloatArray
+    tag_factors: Annotated[FloatArray, Shape("clusters", "tags", "rank")]
     """H: clusters x tags x rank."""
     strengths: Strengths
-    image_neighbours: int
-    local_ridge: float
-    objectives: FloatArray
+    image_neighbours: Annotated[int, Within(1, 1_000_000)]
+    local_ridge: Annotated[float, Within(0)]
+    objectives: Annotated[FloatArray, Shape("_rounds")]
     """The objective after each round."""
 
     @property
@@ -166,6 +167,7 @@ class LocalLowRank:
     ) -> FittedLocalLowRank:
         """Cut the images into clusters and factorise the tags of all of them together."""
         collection.require_features(self.name, of_all=True)
+        collection.require_tags(self.name)
         partition = make_partition(
             collection,
             math.ceil(collection.n_images / self.cluster_size),

@@ -6,11 +6,13 @@ which keeps every distance between them and leaves a few numbers an image.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import aslinearoperator
 
+from sugartag._rules import Below, Rising, Shape
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.anchors.clusters import (
     SAMPLE_SIZE,
@@ -38,14 +40,19 @@ DENSE_CELLS = 1 << 26
 class Partition:
     """Which cluster an image belongs to, for the images fitted and for any other."""
 
-    projection: FloatArray
+    projection: Annotated[FloatArray, Shape("features", "directions")]
     """Dimensions x directions: from features to expected tags."""
-    centres: FloatArray
-    order: IntArray
+    centres: Annotated[FloatArray, Shape("clusters", "_axes")]
+    order: Annotated[IntArray, Shape("images"), Below("images")]
     """The images fitted, cluster by cluster."""
-    ends: IntArray
+    ends: Annotated[IntArray, Shape("clusters+1"), Rising(0, "images")]
     """Where each cluster begins in the order; one number more than there are clusters."""
     unit_features: bool
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless centres lie where images do: features, then directions."""
+        if not len(self.centres) or self.centres.shape[1] != sum(self.projection.shape):
+            raise ValueError(f"has centres of shape {self.centres.shape}")
 
     def members(self, cluster: int) -> IntArray:
         """Return the images of a cluster, ascending."""

@@ -9,9 +9,11 @@ and each update is its exact minimiser with the others fixed, so it never rises.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Within
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.engine.base import Block
 from sugartag.linalg.sylvester import GraphSylvester
@@ -21,13 +23,13 @@ from sugartag.linalg.sylvester import GraphSylvester
 class Strengths:
     """What each part of the objective counts."""
 
-    image_geometry: float
+    image_geometry: Annotated[float, Within(0)]
     """a"""
-    tag_geometry: float
+    tag_geometry: Annotated[float, Within(0)]
     """b"""
-    ridge: float
+    ridge: Annotated[float, Within(0)]
     """g"""
-    consensus: float
+    consensus: Annotated[float, Within(0)]
     """e"""
 
 

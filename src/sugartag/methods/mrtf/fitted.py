@@ -1,10 +1,11 @@
 """What MRTF learned: factors of users, images and tags, and where another image finds its own."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from sugartag._rules import Shape
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Rows
 from sugartag.linalg.row_shares import row_shares
@@ -23,11 +24,16 @@ class FittedRankingFactorisation:
     factors: Tucker
     """The last row of the user factors is the mean user, who stands for unknown owners."""
     near: NearImages
-    projection: FloatArray
+    projection: Annotated[FloatArray, Shape("tags", "image rank")]
     """Tags x image rank: what a tag adds to the factor of an image that was not fitted."""
     neighbour_share: float
     """What the mean factor of the nearest images adds to it."""
     collapse: Collapse
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless there is a row for each owner and for the mean user."""
+        if len(self.factors.users) != self.near.collection.n_owners + 1:
+            raise ValueError(f"has the factors of {len(self.factors.users)} users")
 
     @property
     def floor(self) -> float:

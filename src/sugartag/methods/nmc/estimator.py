@@ -7,10 +7,11 @@ ones. docs/methods/nmc.md tells what is known of the original and what is our re
 
 import logging
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from sugartag._rules import Shape
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.anchors.clusters import sampled_features
 from sugartag.collection.model import Collection, Rows
@@ -58,9 +59,9 @@ class FittedNonlinearCompletion:
     feature_map: FeatureMap
     factors: Factors
     weights: Weights
-    completed: FloatArray | None
+    completed: Annotated[FloatArray | None, Shape("images", "rank")]
     """Images x rank, for the solver "convex" only: the rows of the images fitted."""
-    objectives: FloatArray
+    objectives: Annotated[FloatArray, Shape("_rounds")]
     """The objective after each round; empty for the solver "convex"."""
 
     @property

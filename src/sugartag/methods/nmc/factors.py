@@ -7,10 +7,12 @@ row of ones under Z is for. Each step has a closed form, so the objective never 
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import linalg
 
+from sugartag._rules import Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block
@@ -26,7 +28,7 @@ class FeatureMap:
     """The non-linear map of features, centred and scaled to the energy of the tags."""
 
     nystrom: NystromMap
-    centre: FloatArray
+    centre: Annotated[FloatArray, Shape("landmarks")]
     """The mean of the map over the images."""
     scale: float
     unit_features: bool
@@ -45,20 +47,20 @@ class FeatureMap:
 class Weights:
     """What each part of the loss counts."""
 
-    feature: float
-    absence: float
-    ridge: float
+    feature: Annotated[float, Within(0)]
+    absence: Annotated[float, Within(0)]
+    ridge: Annotated[float, Within(0)]
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
     """P: what each coordinate of the map and each tag look like in the latent space."""
 
-    feature: FloatArray
+    feature: Annotated[FloatArray, Shape("landmarks", "rank")]
     """Landmarks x rank."""
-    tag: FloatArray
+    tag: Annotated[FloatArray, Shape("tags", "rank")]
     """Tags x rank."""
-    offset: FloatArray
+    offset: Annotated[FloatArray, Shape("tags")]
     """One a tag."""
 
     def predicted(self, images: FloatArray) -> FloatArray:

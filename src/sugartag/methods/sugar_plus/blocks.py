@@ -7,11 +7,12 @@ row divided by its number of tags, so that a long caption does not outweigh what
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Below, Rising, Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
@@ -44,10 +45,10 @@ class FeatureBlock(Protocol):
 class VisualBlock:
     """Principal components of the unit-length features, scaled to a mean square norm of 1."""
 
-    mean: FloatArray
-    projection: FloatArray
+    mean: Annotated[FloatArray, Shape("features")]
+    projection: Annotated[FloatArray, Shape("features", "components")]
     """Feature dimensions x components, float32."""
-    penalty: float
+    penalty: Annotated[float, Within(0)]
 
     @classmethod
     def fit(
@@ -93,10 +94,10 @@ class VisualBlock:
 class TagBlock:
     """The most used tags as predictors of the others."""
 
-    predictor: IntArray
+    predictor: Annotated[IntArray, Shape("predictor tags"), Below("tags"), Rising()]
     """The tags that predict others, ascending."""
-    n_tags: int
-    penalty: float
+    n_tags: Annotated[int, Within("tags", "tags")]
+    penalty: Annotated[float, Within(0)]
 
     @classmethod
     def fit(cls, uses: FloatArray, most: int, penalty: float) -> "TagBlock":

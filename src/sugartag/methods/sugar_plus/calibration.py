@@ -13,9 +13,11 @@ ties no two images.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Within
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.assignment.calibration import MonotoneMap
 from sugartag.assignment.thresholds import NEVER_ADDED, NEVER_DOUBTED, TagThresholds
@@ -35,7 +37,9 @@ CURVE_POINTS = 200
 TAILS = (50, 100, 200, 400, 800)
 """The surest given tags, counted, that the recall is read off: the tail with the highest rate."""
 SUREST_RIGHT = 0.92
-LEAST_RECALL, MOST_RECALL = 0.3, 0.999
+LEAST_RECALL, MOST_RECALL = 0.6, 0.999
+"""Where even the surest tags are given more rarely than the first allows, nothing shows that they
+are right: a low recall is not assumed, and little or nothing is added."""
 SURE = 0.999
 ADD_FROM, DOUBT_BELOW = 0.7, 0.3
 """Fixed on real collections with hidden and injected tags, for 80 % of verdicts to be right."""
@@ -57,7 +61,7 @@ class Calibrator:
     """g: how often a tag of this level is given."""
     untagged_rate: MonotoneMap
     """The same for levels that leave the tags of the image out."""
-    recall: float
+    recall: Annotated[float, Within(0, 1)]
     """rho."""
     noise: NoiseModel
     worth: Worth

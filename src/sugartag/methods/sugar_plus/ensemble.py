@@ -6,9 +6,11 @@ how much the prediction at its uses lies above that elsewhere, and never less th
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Positive, Shape
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.linalg.sparse_rows import row_number_of_entries
 
@@ -89,9 +91,9 @@ class Spread:
 class Scale:
     """What excesses are multiplied by, and what an own tag adds, for each tag."""
 
-    factor: FloatArray
-    own: FloatArray
-    level: FloatArray
+    factor: Annotated[FloatArray, Shape("tags"), Positive()]
+    own: Annotated[FloatArray, Shape("tags")]
+    level: Annotated[FloatArray, Shape("tags"), Positive()]
     """What an excess is multiplied by before it is calibrated."""
 
     @classmethod

@@ -1,10 +1,11 @@
 """What sugar-plus learned: scores, posteriors and explanations of seen and new images."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sugartag._rules import Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.assignment.thresholds import TagThresholds
 from sugartag.collection.align import Catalogue
@@ -31,9 +32,9 @@ class FittedSugarPlus:
     views: Views
     scale: Scale
     calibrator: Calibrator
-    labels: SparseRows
+    labels: Annotated[SparseRows, Shape("images", "tags")]
     """Images fitted x tags, as they were fitted; float32."""
-    decided: SparseRows
+    decided: Annotated[SparseRows, Shape("images", "tags"), Within(-1, 1)]
     """Images fitted x tags: 1 where a person confirmed the tag, -1 where rejected; int8."""
 
     @property

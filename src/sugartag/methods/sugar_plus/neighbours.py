@@ -8,10 +8,12 @@ other. At most ``history`` images of each owner are kept as the reference set.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Below, Positive, Rising, Shape
 from sugartag._typing import BoolArray, FloatArray, IntArray, Room, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
@@ -35,12 +37,12 @@ PAIRS_AT_ONCE, IMAGES_AT_ONCE = 100_000, 16_384
 class ReferenceImages:
     """Images as neighbours: who owns them, how they look, what they are tagged."""
 
-    image: IntArray
+    image: Annotated[IntArray, Shape("reference images"), Below("images")]
     """Position in the collection fitted."""
-    owner: IntArray
-    codes: FloatArray
+    owner: Annotated[IntArray, Shape("reference images"), Below("owners")]
+    codes: Annotated[FloatArray, Shape("reference images", "_codes")]
     """Leading visual components."""
-    tags: SparseRows
+    tags: Annotated[SparseRows, Shape("reference images", "tags")]
 
     def __len__(self) -> int:
         return len(self.image)
@@ -72,11 +74,16 @@ class ReferenceImages:
 class Neighbours:
     """The reference set, by owner."""
 
-    start: IntArray
+    start: Annotated[IntArray, Shape("owners+1"), Rising(0, "reference images")]
     """Where the images of each owner start, and the end of the last."""
     reference: ReferenceImages
-    width: float
+    width: Annotated[float, Positive()]
     """Kernel width, in units of the components."""
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` if there are reference images that cannot be compared."""
+        if len(self.reference) and not self.reference.codes.shape[1]:
+            raise ValueError("has reference images without components")
 
     @classmethod
     def of(

@@ -12,9 +12,11 @@ all. Weak evidence means silence.
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
+from sugartag._rules import Shape, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray
 
 QUANTILES = 33
@@ -41,15 +43,15 @@ USUALLY_WRONG = 0.05
 class NoiseModel:
     """The null distribution of each tag's prediction, and the density of given tags on it."""
 
-    quantiles: FloatArray
+    quantiles: Annotated[FloatArray, Shape("tags", QUANTILES)]
     """Tags x points: the prediction's quantiles over all images."""
-    median: FloatArray
+    median: Annotated[FloatArray, Shape("tags")]
     """The median null quantile of each tag's uses."""
-    uses: FloatArray
+    uses: Annotated[FloatArray, Shape("tags"), Within(0)]
     """How many uses that were."""
-    wrong: FloatArray
+    wrong: Annotated[FloatArray, Shape(len(GROUPS) - 1, len(EDGES) - 1), Within(0, 1)]
     """Groups x bins: the probability that a use is wrong."""
-    wrong_share: float
+    wrong_share: Annotated[float, Within(0, 1)]
     """pi."""
 
     @classmethod

@@ -10,10 +10,12 @@ last term only where the image has tag t among its predictors.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import linalg, sparse
 
+from sugartag._rules import Shape
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.linalg.sparse_rows import row_number_of_entries
 from sugartag.methods.sugar_plus._kernels import quadratic_forms
@@ -29,9 +31,9 @@ MOST_LEVERAGE = 0.95
 class VisualRidge:
     """The ridge on visual components alone."""
 
-    weights: FloatArray
+    weights: Annotated[FloatArray, Shape("components+1", "tags")]
     """Dense predictors x tags, float32."""
-    inverse: FloatArray
+    inverse: Annotated[FloatArray, Shape("components+1", "components+1")]
     """P, float32."""
 
     @classmethod
@@ -78,9 +80,9 @@ class JointLeverage:
 class JointRidge:
     """The ridge on other tags and visual components."""
 
-    weights: FloatArray
+    weights: Annotated[FloatArray, Shape("predictors", "tags")]
     """Predictors x tags, float32; the weight of a tag for itself is 0."""
-    inverse: FloatArray
+    inverse: Annotated[FloatArray, Shape("predictors", "predictors")]
     """P, float32."""
 
     @classmethod

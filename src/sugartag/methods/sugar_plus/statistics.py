@@ -6,10 +6,12 @@ w / n^2 and w / n. These two stay sparse until they are added up.
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
@@ -28,13 +30,13 @@ Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 class Statistics:
     """The sums over some images; those of other images can be added."""
 
-    gram: FloatArray
+    gram: Annotated[FloatArray, Shape("predictors", "predictors")]
     """Z'WZ; predictor tags come first, then the dense predictors."""
-    cross: FloatArray
+    cross: Annotated[FloatArray, Shape("predictors", "tags")]
     """Z'WY."""
-    uses: FloatArray
+    uses: Annotated[FloatArray, Shape("tags"), Within(0)]
     """How many images have each tag, unweighted."""
-    count: float
+    count: Annotated[float, Within(0)]
     """How many images there are, unweighted."""
 
     @classmethod

@@ -10,16 +10,18 @@ it has are corrected one by one.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Shape
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
 from sugartag.methods.sugar_plus._kernels import add_products
 from sugartag.methods.sugar_plus.blocks import Blocks, Predictors
-from sugartag.methods.sugar_plus.neighbours import Neighbours
+from sugartag.methods.sugar_plus.neighbours import Neighbours, leading
 from sugartag.methods.sugar_plus.ridge import JointLeverage, JointRidge, VisualRidge
 from sugartag.methods.sugar_plus.statistics import Statistics
 from sugartag.methods.sugar_plus.tag_names import name_operator
@@ -57,12 +59,20 @@ class Views:
     statistics: Statistics
     visual: VisualRidge
     joint: JointRidge
-    similarity: SparseRows
+    similarity: Annotated[SparseRows, Shape("tags", "tags")]
     """S, tags x tags: how similar their names are."""
     neighbours: Neighbours
-    image_weight: FloatArray
+    image_weight: Annotated[FloatArray, Shape("images")]
     """The weight of each image fitted."""
     weights: ViewWeights
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless all parts have the same predictors and components."""
+        width, codes = self.blocks.width, self.neighbours.reference.codes.shape
+        if len(self.statistics.gram) != width:
+            raise ValueError(f"has sums of {len(self.statistics.gram)} predictors, not {width}")
+        if codes[0] and codes[1] != leading(self.blocks.visual).width:
+            raise ValueError(f"has reference images of {codes[1]} components")
 
     @property
     def n_tags(self) -> int:

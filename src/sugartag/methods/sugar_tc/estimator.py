@@ -126,7 +126,7 @@ class SugarTC:
     links_per_image: int | None = None
     """Anchors an image is linked to at most; the paper's memory implies 19. None links to all."""
     links_per_user: int = 20
-    """At most so many links of an owner without groups, who is linked by tag profile."""
+    """At most this many links of an owner without groups, who is linked by tag profile."""
     strict: bool = False
     """Leave out owners without groups and images of anchor users, as the paper's sets do."""
     cooccurrence_weight: float = 0.9
@@ -213,7 +213,7 @@ class SugarTC:
             require(getattr(self, name) > 0, f"sugar-tc setting {name} must be above 0")
 
     def units_at_each_centre(self, n_images: int) -> int:
-        """Return m_c for a collection of so many images."""
+        """Return m_c for a collection of this many images."""
         if self.units_per_cluster is not None:
             return self.units_per_cluster
         centres = self.image_clusters + self.user_clusters

@@ -1,11 +1,12 @@
 """What SUGAR-TC learned: the completed anchors, ready to score images seen and new."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import AnyNumber, Below, Rising, Shape, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.assignment.assign import Assignment
 from sugartag.assignment.reconstruct import Reconstruction
@@ -23,23 +24,23 @@ class FittedSugarTC:
 
     linker: ImageLinker
     unit_features: bool
-    anchor_image: IntArray
+    anchor_image: Annotated[IntArray, Shape("anchor images"), Below("images"), Rising()]
     """Rows of the anchor images in the collection that was fitted, ascending."""
-    anchor_user: IntArray
+    anchor_user: Annotated[IntArray, Shape("anchor users"), Below("owners+1")]
     """Owner indices of the anchor users."""
-    user_links: SparseRows
+    user_links: Annotated[SparseRows, Shape("owners+1", "anchor users")]
     """Owners x anchor users, with an empty last row for unknown owners."""
     assignment: Assignment
     reconstruction: Reconstruction | None
     """The completed tensor itself, kept for scoring by reconstruction only."""
-    mean_score: FloatArray
+    mean_score: Annotated[FloatArray, Shape("tags")]
     """What is subtracted from the scores of each tag: their mean, or 0."""
-    own_weight: float
+    own_weight: Annotated[float, Within(0)]
     """What a tag of the image itself adds."""
     keeps_columns: bool
     """Whether an anchor image that was fitted keeps its column of A_[3] for its scores."""
-    objective: float
-    gap: float
+    objective: Annotated[float, AnyNumber()]
+    gap: Annotated[float, AnyNumber()]
     """How far above the constrained minimum the objective may be, relatively; nan if unknown."""
 
     @property

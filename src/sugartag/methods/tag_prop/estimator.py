@@ -40,6 +40,11 @@ class FittedTagProp(FittedVoters):
     own_weight: float
     """What a tag of the image itself adds, in shares of the vote."""
 
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless there is a weight for each rank."""
+        if len(self.weights.of_rank) != self.neighbours:
+            raise ValueError(f"has weights for {len(self.weights.of_rank)} ranks")
+
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
         """Return the weighted share of the vote for each tag, or the probability it stands for.
 
@@ -106,6 +111,7 @@ class TagProp:
     ) -> FittedTagProp:
         """Search the neighbours of the images drawn, and learn the weights from them."""
         collection.require_features(self.name)
+        collection.require_tags(self.name)
         asked: Mapping[str, Any] = {
             "collection": collection,
             "neighbours": self.neighbours,

@@ -7,10 +7,12 @@ Given tags and missing ones weigh the same in total, however rare tags are.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import optimize, special
 
+from sugartag._rules import AnyNumber, Shape
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.linalg.sparse_rows import row_number_of_entries
 
@@ -83,15 +85,15 @@ def gathered(ballots: SparseRows, voter_tags: SparseRows, own_tags: SparseRows) 
 class Weights:
     """How much neighbours are believed, and how that becomes the probability of a tag."""
 
-    of_rank: FloatArray
+    of_rank: Annotated[FloatArray, Shape("_ranks")]
     """Logarithms of the weights by rank, before they are made to sum to 1; all 0 by distance."""
     decay: float
     """theta: weights fall by this factor of e for each unit of distance; 0 by rank."""
-    slope: FloatArray | None = None
+    slope: Annotated[FloatArray | None, Shape("tags")] = None
     """alpha: for each tag, how strongly a vote counts; None without sigmoids."""
-    offset: FloatArray | None = None
+    offset: Annotated[FloatArray | None, Shape("tags")] = None
     """beta: for each tag, the log-odds of a tag that no neighbour has; None without sigmoids."""
-    likelihood: float = float("nan")
+    likelihood: Annotated[float, AnyNumber()] = float("nan")
     """The logarithm of the likelihood reached, for each given tag."""
 
     def of(self, image: IntArray, rank: IntArray, distance: FloatArray) -> FloatArray:

@@ -7,11 +7,12 @@ than that takes. docs/methods/trvsc.md says what is known of the original and wh
 import logging
 import time
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 
+from sugartag._rules import Below, Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, steps
@@ -44,7 +45,7 @@ logger = logging.getLogger(__name__)
 class Start:
     """Where the updates of an image begin."""
 
-    candidates: int
+    candidates: Annotated[int, Within(0, 100_000)]
     """Tags it may get beside those given."""
     by_votes: bool
     """Whether a candidate starts from its share of the neighbours' votes, or all from the same."""
@@ -71,22 +72,22 @@ class FittedTRVSC:
     gives_whole_sets: ClassVar[bool] = False
 
     near: NearImages
-    values: SparseRows
+    values: Annotated[SparseRows, Shape("images", "tags")]
     """Y: images x tags, float64; no entry where a tag was no candidate."""
-    tag_similarity: SparseRows
+    tag_similarity: Annotated[SparseRows, Shape("tags", "tags")]
     """S."""
-    gram: FloatArray
+    gram: Annotated[FloatArray, Shape("tags", "tags")]
     """S Y' Y S, tags x tags."""
-    fidelity: float
+    fidelity: Annotated[float, Within(0)]
     start: Start
-    new_image_updates: int
-    content: FloatArray
+    new_image_updates: Annotated[int, Within(0, 100_000)]
+    content: Annotated[FloatArray, Shape("tags"), Within(0, 1)]
     """1 for each tag that may be given, 0 for one that is filtered; float32."""
-    implied: IntArray
+    implied: Annotated[IntArray, Shape("_pairs", 2), Below("tags")]
     """Pairs of tags of which the first implies the second, n x 2."""
-    enrichment: float
+    enrichment: Annotated[float, Within(0, 1)]
     """What an implied tag scores at least, as a share of the score of the tag that implies it."""
-    objectives: FloatArray
+    objectives: Annotated[FloatArray, Shape("_steps")]
     """The objective before each update and at the end."""
 
     @property

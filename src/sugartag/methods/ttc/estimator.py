@@ -107,6 +107,7 @@ class TTC1:
     def fit(self, collection: Collection, *, engine: Engine, rng: np.random.Generator) -> FittedTTC:
         """Cluster tags, images and users; complete the sub-tensors that they cut out."""
         collection.require_features(self.name, of_all=True)
+        collection.require_owners(self.name)
         began = time.perf_counter()
         tags = all_tags(collection).astype(np.float64)
         profiles = owner_profiles(collection, engine=engine)
@@ -239,5 +240,5 @@ class TTC2(TTC1):
 
 
 def _by_size(members: int, most: int, size: int) -> int:
-    """Return the clusters of so many members: ``most`` at ``size``, falling with the root."""
+    """Return the clusters of this many members: ``most`` at ``size``, falling with the root."""
     return max(1, min(most, round(most * math.sqrt(members / size))))

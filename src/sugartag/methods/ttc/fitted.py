@@ -1,10 +1,11 @@
 """What tri-clustered tensor completion learned: the factors of its sub-tensors."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sugartag._rules import AnyNumber, Below, Rising, Shape, Within
 from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.anchors.clusters import nearest_centres
 from sugartag.anchors.units import position_in
@@ -27,36 +28,50 @@ class FittedTTC:
     collection: Collection
     """The images that were fitted; new ones are compared with them."""
     shares_factors: bool
-    tag_cluster: IntArray
-    image_cluster: IntArray
-    user_cluster: IntArray
+    tag_cluster: Annotated[IntArray, Shape("tags"), Below("tag clusters")]
+    image_cluster: Annotated[IntArray, Shape("images"), Below("image clusters")]
+    user_cluster: Annotated[IntArray, Shape("owners+1"), Below("user clusters")]
     """Of every owner and, at the end, of nobody."""
-    image_centres: FloatArray
-    pair_of_clusters: IntArray
+    image_centres: Annotated[FloatArray, Shape("image clusters", "features")]
+    pair_of_clusters: Annotated[
+        IntArray, Shape("image clusters", "user clusters"), Below("pairs+1")
+    ]
     """Image clusters x user clusters: the pair's number, the number of pairs if there is none."""
-    tag_factors: FloatArray
+    tag_factors: Annotated[FloatArray, Shape("_pair sets", "tags", "tag rank")]
     """B: (1 or pairs) x tags x tag rank."""
-    image_factors: FloatArray
+    image_factors: Annotated[FloatArray, Shape("_sets", "images", "image rank")]
     """C: (1 or tag clusters) x images x image rank."""
-    user_key: IntArray
+    user_key: Annotated[IntArray, Shape("user keys"), Rising()]
     """What each user factor is of, ascending: an owner, or pair times owners-and-nobody + owner."""
-    user_factors: FloatArray
+    user_factors: Annotated[FloatArray, Shape("_sets", "user keys", "user rank")]
     """E: (1 or tag clusters) x user keys x user rank."""
-    mean_user: FloatArray
+    mean_user: Annotated[FloatArray, Shape("_sets", "pairs", "user rank")]
     """(1 or tag clusters) x pairs x user rank: the mean over the users of a pair."""
-    n_users: IntArray
+    n_users: Annotated[IntArray, Shape("pairs"), Within(0)]
     """Users of each pair."""
-    cores: FloatArray
+    cores: Annotated[FloatArray, Shape("tag clusters", "pairs", "_products", "tag rank")]
     """S: tag clusters x pairs x (user rank x image rank) x tag rank."""
-    prior: FloatArray
+    prior: Annotated[FloatArray, Shape("tags")]
     """What is added to the score of each tag: its share of the images, weighted."""
-    ridge: float
-    smoothness: float
-    neighbours: int
+    ridge: Annotated[float, Within(0)]
+    smoothness: Annotated[float, Within(0)]
+    neighbours: Annotated[int, Within(1, 1_000_000)]
     unit_features: bool
     sums_users: bool
     """Whether the tensor is summed over the users of the pair and not read at the owner."""
-    objective: float
+    objective: Annotated[float, AnyNumber()]
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless there are as many sets of factors as are shared out."""
+        products = self.user_factors.shape[2] * self.image_factors.shape[2]
+        n_sets = 1 if self.shares_factors else self.n_tag_clusters
+        found = (len(self.tag_factors), len(self.image_factors), self.cores.shape[2])
+        if found != (1 if self.shares_factors else self.n_pairs, n_sets, products):
+            raise ValueError(f"has {found} sets of tag factors, image factors and products")
+        if not (self.n_pairs and len(self.user_key)):
+            raise ValueError("has no pairs, or no users")
+        if not (self.pair_of_clusters < self.n_pairs).any(axis=0).any():
+            raise ValueError("has no pair of an image cluster and a user cluster")
 
     @property
     def floor(self) -> float:

@@ -17,7 +17,7 @@ from sugartag.linalg.sparse_rows import damped_unit_rows
 
 TAG_VECTOR_LENGTH = 16
 SAME_COST = 9
-"""Costs are compared to so many decimals of what a member costs on average, so that rounding
+"""Costs are compared to this many decimals of what a member costs on average, so that rounding
 never decides between twins."""
 
 
