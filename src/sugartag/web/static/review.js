@@ -70,7 +70,7 @@ function show(item, verdict, version) {
 
 const left = () => {
   const n = items().filter(open).length;
-  return `${n} left here`;
+  return !n && $("#next") ? "All answered; → leads to the next picture" : `${n} left here`;
 };
 
 function afterDecision(item) {
@@ -79,7 +79,6 @@ function afterDecision(item) {
   const next = rest.find(undecided);
   if (next) go(next);
   else if ($("#more")) more().then((first) => go(first ?? item));
-  else if ($("#next") && asks(item)) say("All answered. Press → for the next picture.");
   else go(item);
 }
 
