@@ -25,7 +25,7 @@ from scipy.optimize import lsq_linear
 from measured_fit import measured
 from sugartag.collection.model import BLOCK_ROWS
 from sugartag.costs.calibration import FEATURES, IMAGES, OTHER, OTHER_WITHIN, RATE, TAGS
-from sugartag.costs.formulas import Parts, disk_parts, held_parts, thread_parts
+from sugartag.costs.formulas import COUNTED, Parts, disk_parts, held_parts, thread_parts
 from sugartag.costs.size import Size
 from sugartag.evaluation.cost import machine
 from sugartag.methods.registry import make_method, method_names, missing_package
@@ -123,9 +123,10 @@ def factors(parts: list[Parts], measured: list[float], base: float = 0.0) -> dic
 
 
 def memory_parts(run: Run) -> Parts:
-    """Return the parts of memory of one run, which had one thread."""
+    """Return the parts of memory of one run, which had one thread, that a factor is fitted to."""
     rows = run["rows_at_once"]
-    return _of(run, held_parts) | _of(run, lambda method, size: thread_parts(method, size, rows))
+    parts = _of(run, held_parts) | _of(run, lambda method, size: thread_parts(method, size, rows))
+    return {name: n_bytes for name, n_bytes in parts.items() if name not in COUNTED}
 
 
 def _of(run: Run, formula: Callable[[Any, Size], Parts]) -> Parts:

@@ -84,8 +84,8 @@ def test_suggestions_are_a_frame_of_the_library_that_was_given(kind, model, tabl
 
 
 def test_suggestions_can_be_of_some_actions_only(model, photos):
-    every = model.suggest(photos, add_from=0.2, kind="dict")
-    added = model.suggest(photos, add_from=0.2, actions=["add"], kind="dict")
+    every = model.suggest(photos, add_from=0.02, kind="dict")
+    added = model.suggest(photos, add_from=0.02, actions=["add"], kind="dict")
 
     assert set(every["action"]) >= {"add", "keep"}
     assert set(added["action"]) == {"add"}
@@ -104,7 +104,7 @@ def test_scores_and_probabilities_are_arrays_or_frames(model, photos):
 
 
 def test_probabilities_are_those_of_the_suggestions(model, photos):
-    listed = model.suggest(photos, add_from=0.2, kind="dict")
+    listed = model.suggest(photos, add_from=0.02, kind="dict")
     likely = model.probabilities(photos)
     row = {image: number for number, image in enumerate(photos.ids)}
     column = {tag: number for number, tag in enumerate(model.tag_names)}

@@ -270,7 +270,11 @@ def _rules_of(value: Any, hint: Any, where: str, own: str) -> Iterator[tuple[Any
 
 
 def _kind_of(hint: Any) -> str:
-    (scalar,) = typing.get_args(typing.get_args(hint)[1])
+    """Return the kinds of numbers that a type of array allows; all where it does not say."""
+    arguments = typing.get_args(hint)
+    if len(arguments) < 2 or not typing.get_args(arguments[1]):
+        return "".join(_WORDS)
+    (scalar,) = typing.get_args(arguments[1])
     return _KIND_OF[typing.get_origin(scalar) or scalar]
 
 

@@ -23,7 +23,7 @@ BYTES_OF_A_PAIR = 2 * 2 * 16.0
 """Of a product of two tags: a value and a place, in both sums, and once more while they are added.
 """
 COUNTED = {"moments", "pairs"}
-"""Parts that are counted and have no measured factor."""
+"""Parts that are counted in full: the runs that factors are fitted to have too little of them."""
 WHITENED = ("sugar-plus", "tag-vote", "tag-vote-own", "tag-prop")
 """Methods that compute principal components of the features."""
 COMPARING = ("tag-vote", "tag-vote-own", "tag-prop")
