@@ -120,7 +120,7 @@ def take_pictures(browser: Browser, url: str, out: Path) -> None:
     page = opened(browser, url, DESKTOP, "light")
     page.goto("/")
     kept(page, out / "review-overview.png")
-    page.goto("/tag?tag=river&line=0.8")
+    page.goto("/tag?tag=river&line=0.5")
     for key in "aar":
         page.keyboard.press(key)
     page.locator("#status:has-text('No to')").wait_for()
@@ -137,7 +137,7 @@ def take_pictures(browser: Browser, url: str, out: Path) -> None:
     page.locator(".chip").first.wait_for()
     kept(page, out / "review-picture.png")
     page = opened(browser, url, PHONE, "light")
-    page.goto("/tag?tag=river&line=0.8")
+    page.goto("/tag?tag=river&line=0.5")
     kept(page, out / "review-phone.png")
 
 
