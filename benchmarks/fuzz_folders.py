@@ -35,7 +35,7 @@ from sugartag.engine import LocalEngine
 from sugartag.errors import SugartagError
 from sugartag.methods.registry import METHODS, make_method
 from sugartag.pipeline.fitting import fit_model
-from sugartag.pipeline.model import Model, save_model
+from sugartag.pipeline.model import Model, load_model, save_model
 
 N_IMAGES = 40
 SETTINGS = {"sugar-tc": {"image_clusters": 4, "user_clusters": 2, "scoring": "reconstruction"}}
@@ -50,12 +50,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     photos = some_images(planted_collection(), np.arange(N_IMAGES))
-    models = {
-        name: fit_model(
-            make_method(name, SETTINGS.get(name, {})), photos, engine=LocalEngine(), seed=0
-        )
-        for name in METHODS
-    }
+    models = {name: stored(name, photos) for name in METHODS}
     rng = np.random.default_rng(asked.seed)
     found: dict[str, Any] = {"seconds": asked.seconds, "seed": asked.seed}
     found["in memory"] = in_memory(models, photos, rng, asked.seconds / 2)
@@ -65,6 +60,15 @@ def main() -> None:
     if asked.out is not None:
         asked.out.write_text(text + "\n", encoding="utf-8")
     sys.exit(bool(found["in memory"]["faults"] or found["on disk"]["faults"]))
+
+
+def stored(name: str, photos: Collection) -> Model:
+    """Return a fitted model as it comes from its folder, which is to say: one that is whole."""
+    method = make_method(name, SETTINGS.get(name, {}))
+    model = fit_model(method, photos, engine=LocalEngine(), seed=0)
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(model, Path(folder) / "model")
+        return load_model(Path(folder) / "model")
 
 
 def in_memory(

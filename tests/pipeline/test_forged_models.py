@@ -47,6 +47,8 @@ def folder(tmp_path_factory) -> Path:
 
 def faults(commands: Commands, folder: Path, all_of: list[Place]) -> Iterator[tuple[object, ...]]:
     """Forge each array in one way of each kind; yield what ended in a traceback or a signal."""
+    arguments = ("suggest", folder / "model", folder / "photos", "--out", folder / "changes.csv")
+    assert commands.run(*arguments, "--overwrite")[0] == 0, "what is not forged must be read"
     for place in all_of:
         array = np.load(place.folder / f"{place.name}.npy")
         rng = np.random.default_rng(zlib.crc32(place.name.encode()))
