@@ -329,7 +329,8 @@ def test_a_scheduler_that_dies_ends_the_pass_with_one_line(tmp_path):
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *options]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            assert soon(file.exists)
+            # A file that exists may not be written to its end yet.
+            assert soon(lambda: file.exists() and file.read_text().endswith("}"))
             address = json.loads(file.read_text())["address"]
             with pytest.raises(EngineError, match=f"scheduler at {address} has no workers"):
                 DaskEngine.connected(address, timeout=0.5)

@@ -38,7 +38,8 @@ def cluster(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     quiet = {"stderr": subprocess.DEVNULL, "cwd": folder}
     with subprocess.Popen(scheduler, **quiet) as process:
         try:
-            assert soon(file.exists)
+            # A file that exists may not be written to its end yet.
+            assert soon(lambda: file.exists() and file.read_text().endswith("}"))
             with subprocess.Popen([*worker, str(file)], **quiet) as working:
                 try:
                     yield json.loads(file.read_text())["address"], process
