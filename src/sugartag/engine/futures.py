@@ -51,6 +51,8 @@ def _exception_of(future: Any) -> Any:
         try:
             return future.exception(timeout=SECONDS_BETWEEN_LINES)
         except TimeoutError:
+            if future.client.status != "running" or future.status in {"lost", "cancelled"}:
+                raise EngineError(GONE) from None
             for address, seconds in silent_workers(future.client).items():
                 logger.warning(
                     "waiting for the worker %s, which has not answered for %.0f s", address, seconds
