@@ -1,13 +1,16 @@
 """The page of results, made from the result files alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from comparison.ablations import FILE as ABLATIONS
 from comparison.ablations import ablation_sections
 from comparison.cases import CASE_NAMES
+from comparison.design import FILE as DESIGN
 from comparison.design import design_sections
-from comparison.jobs import read_json
+from comparison.filling import default_settings
+from comparison.jobs import plain_values, read_json
 from comparison.tables import (
     CHANGES,
     COST,
@@ -23,6 +26,7 @@ from comparison.tables import (
     table,
     wrapped,
 )
+from comparison.verdict_section import FILE as VERDICTS
 from comparison.verdict_section import verdict_sections
 from sugartag.errors import StorageError
 
@@ -37,6 +41,9 @@ ITEMS = ("landmarks", "categories")
 LARGE = "all-methods-20000.json"
 """What ``benchmarks/bench_all_methods.py`` writes."""
 
+EARLIER = """\
+**Measured with an earlier version of sugar-plus**, whose settings differed from today's: read it
+for the size of effects, not for the digits."""
 INTRODUCTION = """\
 # Results
 
@@ -93,14 +100,24 @@ def render(folder: Path) -> str:
     """Return the page for the result files of a folder."""
     parts = [
         *comparison_sections(folder),
-        *ablation_sections(folder),
-        *design_sections(folder),
-        *verdict_sections(folder),
+        *of_its_time(ablation_sections(folder), folder / ABLATIONS),
+        *of_its_time(design_sections(folder), folder / DESIGN),
+        *of_its_time(verdict_sections(folder), folder / VERDICTS),
         *large_sections(folder),
     ]
     if not parts:
         raise StorageError(f"{folder} has no result files to render; run a comparison first")
     return "\n".join([INTRODUCTION, HOW, *parts, NOTES])
+
+
+def of_its_time(sections: Iterable[str], file: Path) -> Iterator[str]:
+    """Yield sections, with a note below the heading if they are of other defaults than today's."""
+    for section in sections:
+        if read_json(file).get("defaults") == plain_values(default_settings()):
+            yield section
+            continue
+        heading, rest = section.split("\n\n", 1)
+        yield f"{heading}\n\n{wrapped(EARLIER)}\n\n{rest}"
 
 
 def comparison_sections(folder: Path) -> Iterator[str]:
