@@ -256,6 +256,8 @@ from killed_fits import in_small_blocks
 from sugartag.collection import Collection
 from sugartag.progress import ProgressDisplay
 Collection.blocks = in_small_blocks
+# A process that was started in the background ignores Ctrl-C, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 shown = ProgressDisplay.__call__
 def stopping(self, what, done, total):
     shown(self, what, done, total)

@@ -54,7 +54,8 @@ def read(file: Path) -> dict:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.*"))}
+    found = sorted(folder.glob("[!.]*.*"))
+    return {path.name: path.read_bytes() for path in found if path.is_file()}
 
 
 @pytest.fixture(scope="module")
