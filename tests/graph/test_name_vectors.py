@@ -36,14 +36,30 @@ def test_case_plural_and_blanks_do_not_count(spelling):
 def test_a_name_of_several_words_is_their_mean():
     table = load_name_vectors()
     parts = table.unit_vectors(["power", "plant"])
-    found = table.unit_vectors(["power-plant of qqzx"])[0]
+    found = table.unit_vectors(["power-plant of a"])[0]
 
     expected = parts.sum(axis=0) / np.linalg.norm(parts.sum(axis=0))
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_a_name_that_is_not_known_has_no_vector():
-    assert not load_name_vectors().unit_vectors(["qqzx", "", "日本", "qz zq"]).any()
+    names = ["qqzx", "", "日本", "qz zq", "power qqzx", "site-417"]
+
+    assert not load_name_vectors().unit_vectors(names).any()
+
+
+def test_only_the_most_similar_names_are_kept():
+    names = ["car", "automobile", "truck", "bus", "flower"]
+    whole = load_name_vectors().similarities(names, least=0.2, most=5).toarray()
+
+    found = load_name_vectors().similarities(names, least=0.2, most=2).toarray()
+
+    kept = found > 0
+    assert kept.sum(axis=1).max() == 2
+    np.testing.assert_array_equal(found[kept], whole[kept])
+    for row in range(len(names)):
+        left_out = whole[row][~kept[row]]
+        assert not kept[row].any() or found[row][kept[row]].min() >= left_out.max()
 
 
 def written(folder: Path, words: str, codes: np.ndarray) -> Path:

@@ -19,7 +19,7 @@ SAME_COMPANY = 0.9
 """Cosine of what two tags are used with, apart from each other."""
 SAME_MEANING = 0.85
 """Cosine of the word vectors of two names."""
-MOST_TAGS = 5_000
+MOST_TAGS, MOST_SYNONYMS = 5_000, 50
 """Of a larger vocabulary only the tags that are used most are compared by meaning or company."""
 
 
@@ -77,7 +77,8 @@ def _same_synset(names: list[str]) -> list[tuple[int, int]]:
 
 
 def _same_meaning(names: list[str]) -> list[tuple[int, int]]:
-    alike = load_name_vectors().similarities(names[:MOST_TAGS], least=SAME_MEANING)
+    vectors, used = load_name_vectors(), names[:MOST_TAGS]
+    alike = vectors.similarities(used, least=SAME_MEANING, most=MOST_SYNONYMS)
     return _pairs(sparse.csr_array(alike))
 
 

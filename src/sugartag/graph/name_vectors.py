@@ -1,8 +1,9 @@
 """How similar the names of tags are, by a table of word vectors shipped as package data.
 
 ``scripts/build_name_vectors.py`` made the table with a sentence encoder; using it needs none. Only
-angles between vectors count. A name of several words is their mean; one that the table does not
-know is similar to nothing.
+angles between vectors count. A name of several words is their mean. One with a word or a number
+that the table does not know is similar to nothing: ``site-417`` is no more like ``site-418`` than
+like any other name.
 """
 
 import gzip
@@ -24,7 +25,7 @@ from sugartag.graph.wordnet import spellings
 LARGEST_WORD_LIST = 8_000_000
 """Bytes that the list of words may unpack to."""
 SHORTEST_WORD = 3
-"""Of a name of several words, shorter ones say nothing."""
+"""Of a name of several words, shorter ones without a digit say nothing."""
 ROWS_AT_ONCE = 512
 _WORD = re.compile(r"[^\W_]+")
 
@@ -48,19 +49,22 @@ class NameVectors:
         return _unit(found)
 
     def _rows_of(self, name: str) -> list[int]:
-        """Return the row of a name, or those of its words that are known."""
+        """Return the row of a name, or those of its words; none if one of them is not known."""
         whole = self._row_of(name)
         if whole is not None:
             return [whole]
-        words = [word for word in _WORD.findall(name) if len(word) >= SHORTEST_WORD]
-        found = [self._row_of(word) for word in words] if len(words) > 1 else []
-        return [row for row in found if row is not None]
+        found = [self._row_of(word) for word in _WORD.findall(name) if _counts(word)]
+        known = [row for row in found if row is not None]
+        return known if len(known) == len(found) > 1 else []
 
     def _row_of(self, word: str) -> int | None:
         return next((self.row[one] for one in spellings(word) if one in self.row), None)
 
-    def similarities(self, names: Sequence[str], *, least: float) -> SparseRows:
-        """Return the cosines of different names, from 0 at ``least`` to 1, sparse."""
+    def similarities(self, names: Sequence[str], *, least: float, most: int) -> SparseRows:
+        """Return the cosines of different names, from 0 at ``least`` to 1, sparse.
+
+        Of each name the ``most`` similar others are kept.
+        """
         vectors = self.unit_vectors(names)
         parts: list[SparseRows] = [sparse.csr_array(np.zeros((0, len(names)), np.float32))]
         for start in range(0, len(names), ROWS_AT_ONCE):
@@ -68,8 +72,16 @@ class NameVectors:
             place = np.arange(len(rows))
             rows[place, start + place] = 0.0
             rows = np.clip((rows - least) / (1.0 - least), 0.0, 1.0)
+            if most < len(names):
+                others = np.argpartition(-rows, most - 1, axis=1)[:, most:]
+                np.put_along_axis(rows, others, 0.0, axis=1)
             parts.append(sparse.csr_array(rows))
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+
+def _counts(word: str) -> bool:
+    """Tell whether a word of several says something."""
+    return len(word) >= SHORTEST_WORD or any(letter.isdigit() for letter in word)
 
 
 def _unit(vectors: FloatArray) -> FloatArray:

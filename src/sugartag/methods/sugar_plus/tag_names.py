@@ -18,7 +18,8 @@ from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
 
 LEAST = 0.4
 """Names below this cosine have nothing in common."""
-MOST_TAGS = 4_000
+MOST_TAGS, MOST_SIMILAR = 4_000, 256
+"""Tags that take part, and similar names of each, at most."""
 TINY = 1e-3
 """Added to spreads: tags that are hardly predicted lend little."""
 
@@ -28,7 +29,8 @@ def name_similarities(names: Sequence[str], uses: FloatArray) -> SparseRows:
     n_tags = len(names)
     chosen = np.sort(np.argsort(-uses, kind="stable")[:MOST_TAGS])
     chosen = chosen[uses[chosen] > 0]
-    few = load_name_vectors().similarities([names[tag] for tag in chosen], least=LEAST)
+    vectors, used = load_name_vectors(), [names[tag] for tag in chosen]
+    few = vectors.similarities(used, least=LEAST, most=MOST_SIMILAR)
     row, column = chosen[row_number_of_entries(few)], chosen[few.indices]
     made = sparse.coo_array((few.data, (row, column)), shape=(n_tags, n_tags))
     return sparse.csr_array(made)
