@@ -14,6 +14,7 @@ from sugartag.methods.sugar_plus import FittedSugarPlus, SugarPlus
 from sugartag.methods.sugar_plus.blocks import Blocks
 from sugartag.methods.sugar_plus.estimator import given_tags
 from sugartag.methods.sugar_plus.neighbours import Neighbours
+from sugartag.methods.sugar_plus.ridge import JointRidge
 from sugartag.methods.sugar_plus.views import Views
 
 ENGINE = LocalEngine()
@@ -147,6 +148,11 @@ def without_itself(blocks: Blocks, tag: int) -> np.ndarray:
     return np.flatnonzero(np.append(blocks.tags.predictor, [-1] * (blocks.visual.width + 1)) != tag)
 
 
+def joint_weights(joint: JointRidge) -> np.ndarray:
+    """Return predictors x tags: the weights of the joint view."""
+    return np.vstack([joint.tag_weights, joint.dense_weights])
+
+
 def joint_refit(views: Views, rows: Rows, tag: int, left_out: int | None = None) -> np.ndarray:
     """Return the prediction of a tag for all images by a regression without one of them."""
     z, kept = predictors(rows, views.blocks), without_itself(views.blocks, tag)
@@ -232,7 +238,7 @@ def excess(views: Views, rows: Rows, *, fitted: bool) -> np.ndarray:
     for place, tag in enumerate(blocks.tags.predictor):
         own = weight * (z @ inverse[:, place]) ** 2 / inverse[place, place]
         leverage[:, tag] -= np.where(y[:, tag] > 0, own, 0.0)
-    joint = y - (y - z @ views.joint.weights) / (1.0 - leverage)
+    joint = y - (y - z @ joint_weights(views.joint)) / (1.0 - leverage)
     share, rate = views.weights.visual_share, views.statistics.base_rate
     codes = blocks.visual.transform(rows)
     near = votes(rows, codes[:, :64], views.neighbours, views.neighbours.n_owners)

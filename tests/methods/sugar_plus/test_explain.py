@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from methods.sugar_plus import literal
-from methods.sugar_plus.literal import NAMES, SERIES, given, predictors
+from methods.sugar_plus.literal import NAMES, SERIES, given, joint_weights, predictors
 from planted import as_new, without_features
 from sugartag.collection.align import Catalogue
 from sugartag.collection.decisions import decisions_at
@@ -47,7 +47,7 @@ def test_other_tags_count_by_their_weights_in_the_joint_view(explained, fitted, 
     whole = np.einsum("ij,jk,ik->i", z, views.joint.inverse.astype(float), z) * views.image_weight
     share = (1.0 - views.weights.visual_share) / (1.0 - whole)
 
-    expected = share[:, None] * (tags @ views.joint.weights[: tags.shape[1]])
+    expected = share[:, None] * (tags @ joint_weights(views.joint)[: tags.shape[1]])
 
     np.testing.assert_allclose(net(explained, "other tag"), expected, atol=1e-5)
 
@@ -64,7 +64,9 @@ def test_similar_tags_count_by_what_looks_say_of_them(explained, fitted, rows):
 
 
 def test_neighbours_count_by_their_votes(explained, fitted, rows):
-    votes = fitted.views.neighbours.votes(rows, fitted.views.blocks.visual).toarray()
+    votes = fitted.views.neighbours.votes(
+        rows, fitted.views.blocks.visual.transform(rows)
+    ).toarray()
 
     expected = fitted.views.weights.neighbour * votes
 
@@ -118,7 +120,7 @@ def test_only_the_strongest_are_named_and_the_rest_is_summed(fitted, rows, catal
     z, views = predictors(rows, fitted.views.blocks), fitted.views
     for place in range(80 * 14):
         i, t = divmod(place, 14)
-        each = np.abs(z[i, : views.blocks.tags.width] * views.joint.weights[:12, t])
+        each = np.abs(z[i, : views.blocks.tags.width] * joint_weights(views.joint)[:12, t])
         parts = kind.parts(place)
         assert len(parts) == min(2, np.count_nonzero(each))
         strongest = views.blocks.tags.predictor[np.argsort(-each, kind="stable")[: len(parts)]]

@@ -7,6 +7,7 @@ from methods.sugar_plus.literal import (
     SMALL,
     given,
     joint_refit,
+    joint_weights,
     name_prior,
     penalties,
     predictors,
@@ -61,13 +62,13 @@ def test_the_joint_weights_of_a_tag_are_those_of_a_ridge_towards_names_without_i
         expected[kept] = ridge_towards(
             prior, z[:, kept], y[:, tag], views.image_weight, penalty[kept]
         )
-        np.testing.assert_allclose(views.joint.weights[:, tag], expected, atol=1e-4)
+        np.testing.assert_allclose(joint_weights(views.joint)[:, tag], expected, atol=1e-4)
 
 
 def test_no_tag_predicts_itself(views):
     predictor = views.blocks.tags.predictor
 
-    assert not views.joint.weights[np.arange(len(predictor)), predictor].any()
+    assert not joint_weights(views.joint)[np.arange(len(predictor)), predictor].any()
 
 
 def test_the_visual_view_leaves_an_image_out_as_a_refit_would(views, rows):
@@ -89,7 +90,7 @@ def test_the_joint_view_leaves_an_image_out_as_a_refit_would_at_its_own_tags(
     own = given(rows) > 0
 
     assert (
-        np.abs(left_out - predictors(rows, joint_views.blocks) @ joint_views.joint.weights)[
+        np.abs(left_out - predictors(rows, joint_views.blocks) @ joint_weights(joint_views.joint))[
             own
         ].mean()
         > 0.05
@@ -126,7 +127,7 @@ def test_predictions_at_a_few_tags_are_those_of_the_whole_product(views, rows):
 
     found = views.joint.at_cells(views.blocks.transform(rows), tags.row, tags.col)
 
-    expected = (z @ views.joint.weights)[tags.row, tags.col]
+    expected = (z @ joint_weights(views.joint))[tags.row, tags.col]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -177,6 +178,6 @@ def test_the_spread_is_the_weighted_deviation_of_the_predictions(views, rows):
 def test_sums_over_no_images_predict_nothing(views):
     nothing = Statistics.zero(views.blocks)
 
-    no_prior = 0.0 * views.similarity
-    assert not JointRidge.solve(nothing, views.blocks, no_prior).weights.any()
+    joint = JointRidge.solve(nothing, views.blocks, 0.0 * views.similarity)
+    assert not joint_weights(joint).any()
     assert not VisualRidge.solve(nothing, views.blocks, 1.0).weights.any()

@@ -23,6 +23,7 @@ from sugartag.assignment.calibration import MonotoneMap
 from sugartag.assignment.thresholds import NEVER_ADDED, NEVER_DOUBTED, TagThresholds
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine, blocks_all_over
+from sugartag.methods.sugar_plus._kernels import count_between
 from sugartag.methods.sugar_plus.ensemble import Scale, Spread
 from sugartag.methods.sugar_plus.noise_model import LEAST_USES, QUANTILES, NoiseModel
 from sugartag.methods.sugar_plus.views import Views
@@ -179,13 +180,14 @@ class Predicted:
 def predict_sample(block: Block, collection: Collection, views: Views) -> Predicted:
     """Predict the tags of a block of images that were fitted."""
     rows = collection.rows(block)
-    excess = views.excess(rows)
-    looks = Spread.of(views.visual_excess(views.leaving_out(rows)), rows.tags)
+    left = views.leaving_out(rows)
+    excess = views.excess_of(left)
+    looks = Spread.of(views.visual_excess(left), rows.tags)
     tagged = np.flatnonzero(np.diff(rows.tags.indptr))
     some = rows.at(tagged[::UNTAGGED_SHARE])
     return Predicted(
         Levels(excess, *rows.tags.nonzero()),
-        Levels(views.untagged_excess(some), *some.tags.nonzero()),
+        Levels(views.untagged_excess(views.leaving_out(some)), *some.tags.nonzero()),
         Spread.of(excess, rows.tags),
         looks,
     )
@@ -210,7 +212,7 @@ def given_rates(levels: FloatArray, at_given: FloatArray) -> MonotoneMap:
         return MonotoneMap(np.zeros(1), np.zeros(1))
     edges = np.unique(np.quantile(at_given, np.linspace(0.0, 1.0, CURVE_POINTS)))
     given = np.bincount(np.searchsorted(edges, at_given, side="right"), minlength=len(edges) + 1)
-    every = _counts_between(levels, edges)
+    every = count_between(levels, edges)
     centre = np.concatenate([[edges[0]], (edges[1:] + edges[:-1]) / 2.0, [edges[-1]]])
     kept = every > 0
     rate = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(
@@ -230,15 +232,6 @@ def recall_of(levels: Levels) -> float:
     above = [int(np.count_nonzero(levels.values >= value)) for value in least]
     rate = max(count / max(every, 1) for count, every in zip(tails, above, strict=True))
     return float(np.clip(rate / SUREST_RIGHT, LEAST_RECALL, MOST_RECALL))
-
-
-def _counts_between(values: FloatArray, edges: FloatArray) -> FloatArray:
-    """Return how many values lie below the first edge, between any two, and above the last."""
-    found = np.zeros(len(edges) + 1)
-    for start in range(0, len(values), 512):
-        place = np.searchsorted(edges, values[start : start + 512].ravel(), side="right")
-        found += np.bincount(place, minlength=len(edges) + 1)
-    return found
 
 
 def _quantiles(levels: FloatArray) -> FloatArray:

@@ -35,13 +35,13 @@ def explain_scores(
     judged: BoolArray,
 ) -> Explanations:
     """Return the parts of the excess of some tags; their rows ascend."""
-    excess = views.excess(rows)[row, tag].astype(np.float64)
     left = views.leaving_out(rows)
+    excess = views.excess_of(left)[row, tag].astype(np.float64)
     looks = views.visual_excess(left)
     kinds = _Kinds(len(row))
     others = kinds.of("other tag", _by_other_tags(views, left, row, tag), catalogue.tag_names)
     similar = kinds.of("similar tag", _by_similar_tags(views, looks, row, tag), catalogue.tag_names)
-    cell, voter, amount = _by_neighbours(views, rows, row, tag)
+    cell, voter, amount = _by_neighbours(views, left, row, tag)
     image, number = np.unique(views.neighbours.reference.image[voter], return_inverse=True)
     ids = [catalogue.ids[place] for place in image.tolist()]
     near = kinds.of("neighbour", (cell, number, amount), ids)
@@ -68,7 +68,7 @@ def _by_other_tags(views: Views, left: LeftOut, row: IntArray, tag: IntArray) ->
     share = views.joint_share(left)
     scaled = same_places(tags.data * share[row_number_of_entries(tags)], tags)
     cell, entry = _entries(scaled, row)
-    amount = scaled.data[entry] * views.joint.weights[scaled.indices[entry], tag[cell]]
+    amount = scaled.data[entry] * views.joint.tag_weights[scaled.indices[entry], tag[cell]]
     # A tag has no weight for itself: it is not named as its own evidence.
     kept = amount != 0
     return cell[kept], views.blocks.tags.predictor[scaled.indices[entry[kept]]], amount[kept]
@@ -87,11 +87,11 @@ def _by_similar_tags(
     return cell, similar, amount
 
 
-def _by_neighbours(views: Views, rows: Rows, row: IntArray, tag: IntArray) -> Contributions:
+def _by_neighbours(views: Views, left: LeftOut, row: IntArray, tag: IntArray) -> Contributions:
     nothing = np.zeros(0, dtype=np.int64)
     if not views.weights.neighbour or not len(views.neighbours.reference):
         return nothing, nothing, np.zeros(0)
-    shares = views.neighbours.shares(rows, views.blocks.visual)
+    shares = views.neighbours.shares(left.rows, left.predictors.dense)
     tags = views.neighbours.reference.tags
     cell, entry = _entries(shares, row)
     neighbour = shares.indices[entry]

@@ -59,11 +59,11 @@ class FittedSugarPlus:
         for start in range(0, len(rows), step):
             part = np.arange(start, min(start + step, len(rows)))
             some = self.corrected(rows.at(part) if len(part) < len(rows) else rows)
-            excess = self.views.excess(some, exclude_same_owner=strangers_only)
+            excess = found[start : start + len(part)]
+            self.views.excess(some, exclude_same_owner=strangers_only, out=excess)
             excess *= self.scale.factor
             tags = some.tags
             excess[row_number_of_entries(tags), tags.indices] += self.scale.own[tags.indices]
-            found[start : start + len(part)] = excess
         return found
 
     def posterior(self, rows: Rows, scores: FloatArray, row: IntArray, tag: IntArray) -> FloatArray:

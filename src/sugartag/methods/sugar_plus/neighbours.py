@@ -23,6 +23,7 @@ from sugartag.linalg.sparse_rows import (
     row_number_of_entries,
     same_places,
 )
+from sugartag.methods.sugar_plus._kernels import squared_distances
 from sugartag.methods.sugar_plus.blocks import VisualBlock
 from sugartag.methods.sugar_plus.statistics import SERIES_TAGS, Hashes, set_hashes
 
@@ -30,7 +31,7 @@ COMPONENTS = 64
 """Leading visual components that neighbours are compared by."""
 LEAST_KERNEL = 0.05
 """A smaller kernel value counts as none."""
-PAIRS_AT_ONCE, IMAGES_AT_ONCE = 100_000, 16_384
+IMAGES_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +110,21 @@ class Neighbours:
         """How many owners there are."""
         return len(self.start) - 1
 
-    def shares(self, rows: Rows, visual: VisualBlock) -> SparseRows:
-        """Return images x reference images: the weight of each in the mean."""
-        kernel = self._kernel(rows, visual)
+    def shares(self, rows: Rows, components: FloatArray) -> SparseRows:
+        """Return images x reference images: the weight of each in the mean.
+
+        ``components`` are the visual components of the images; the leading ones are compared.
+        """
+        kernel = self._kernel(rows, components[:, : self.reference.codes.shape[1]])
         total = np.asarray(kernel.sum(axis=1)).ravel() + 1.0
         shares = kernel.data / total[row_number_of_entries(kernel)]
         return same_places(shares.astype(np.float32), kernel)
 
-    def votes(self, rows: Rows, visual: VisualBlock) -> SparseRows:
+    def votes(self, rows: Rows, components: FloatArray) -> SparseRows:
         """Return images x tags: the shrunken kernel-weighted mean of the neighbours' tags."""
         if not len(self.reference):
             return _empty(len(rows), self.reference.tags.shape[1])
-        return sparse.csr_array(self.shares(rows, visual) @ self.reference.tags)
+        return sparse.csr_array(self.shares(rows, components) @ self.reference.tags)
 
     @cached_property
     def _present(self) -> BoolArray:
@@ -132,15 +136,11 @@ class Neighbours:
         """A hash of the tags of each reference image."""
         return set_hashes(self.reference.tags)
 
-    def _kernel(self, rows: Rows, visual: VisualBlock) -> SparseRows:
+    def _kernel(self, rows: Rows, codes: FloatArray) -> SparseRows:
         """Return images x reference images: kernel values between images of one owner."""
         row, other = self._pairs(rows)
-        codes = leading(visual).transform(rows)
-        value = np.empty(len(row), dtype=np.float32)
-        for first in range(0, len(row), PAIRS_AT_ONCE):
-            pair = slice(first, first + PAIRS_AT_ONCE)
-            apart = codes[row[pair]] - self.reference.codes[other[pair]]
-            value[pair] = np.exp(-np.einsum("ij,ij->i", apart, apart) / self.width**2)
+        apart = squared_distances(codes, row, self.reference.codes, other)
+        value = np.exp(-apart / np.float32(self.width**2))
         present = _present(codes)[row] & self._present[other]
         kept = (value >= LEAST_KERNEL) & present
         shape = (len(rows), len(self.reference))

@@ -10,6 +10,7 @@ last term only where the image has tag t among its predictors.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -18,7 +19,11 @@ from scipy import linalg, sparse
 from sugartag._rules import Shape
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.linalg.sparse_rows import row_number_of_entries
-from sugartag.methods.sugar_plus._kernels import quadratic_forms
+from sugartag.methods.sugar_plus._kernels import (
+    add_sparse_products_at_cells,
+    products_at_cells,
+    quadratic_forms,
+)
 from sugartag.methods.sugar_plus.blocks import Blocks, Predictors
 from sugartag.methods.sugar_plus.statistics import Statistics
 
@@ -80,8 +85,10 @@ class JointLeverage:
 class JointRidge:
     """The ridge on other tags and visual components."""
 
-    weights: Annotated[FloatArray, Shape("predictors", "tags")]
-    """Predictors x tags, float32; the weight of a tag for itself is 0."""
+    tag_weights: Annotated[FloatArray, Shape("predictor tags", "tags")]
+    """Predictor tags x tags, float32; the weight of a tag for itself is 0."""
+    dense_weights: Annotated[FloatArray, Shape("components+1", "tags")]
+    """Dense predictors x tags, float32."""
     inverse: Annotated[FloatArray, Shape("predictors", "predictors")]
     """P, float32."""
 
@@ -106,7 +113,7 @@ class JointRidge:
         own: FloatArray = weights[np.arange(n_tags), predictor] / np.diag(kept)[:n_tags]
         weights[:, predictor] -= kept[:, :n_tags] * own
         weights[np.arange(n_tags), predictor] = 0.0
-        return cls(weights, kept)
+        return cls(weights[:n_tags], weights[n_tags:], kept)
 
     def leverage(self, predictors: Predictors, weight: FloatArray) -> JointLeverage:
         """Return the leverage of each image, and what it is at the tags that the image has."""
@@ -118,7 +125,7 @@ class JointRidge:
         of_dense = weight * np.einsum("ij,ij->i", inner + across, dense)
         whole = of_dense + weight * (np.einsum("ij,ij->i", across, dense) + forms)
         row, column = row_number_of_entries(tags), tags.indices
-        own_dense = _at_cells(dense, self.inverse[n_tags:, :n_tags], row, column)
+        own_dense = products_at_cells(dense, self.inverse[:n_tags, n_tags:], row, column)
         own = products + own_dense
         scale = weight[row] / np.diag(self.inverse)[column]
         return JointLeverage(
@@ -129,30 +136,15 @@ class JointRidge:
         )
 
     def at_cells(self, predictors: Predictors, row: IntArray, tag: IntArray) -> FloatArray:
-        """Return the prediction of some tags, each of the image of its row; rows ascend."""
-        tags = predictors.tags
-        n_tags = tags.shape[1]
-        found = _at_cells(predictors.dense, self.weights[n_tags:], row, tag)
-        cell, entry = _entries_of(tags, row)
-        products = tags.data[entry] * self.weights[tags.indices[entry], tag[cell]]
-        return found + np.bincount(cell, weights=products, minlength=len(row)).astype(np.float32)
+        """Return the prediction of some tags, each of the image of its row."""
+        found = products_at_cells(predictors.dense, self._dense_weights_by_tag, row, tag)
+        add_sparse_products_at_cells(predictors.tags, self.tag_weights, row, tag, found)
+        return found
 
-
-def _at_cells(rows: FloatArray, matrix: FloatArray, row: IntArray, column: IntArray) -> FloatArray:
-    """Return some entries of a product: that of a row with a column each."""
-    found = np.empty(len(row), dtype=np.float32)
-    for start in range(0, len(row), 50_000):
-        some = slice(start, start + 50_000)
-        found[some] = np.einsum("ij,ji->i", rows[row[some]], matrix[:, column[some]])
-    return found
-
-
-def _entries_of(matrix: SparseRows, row: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the number of each cell, and the stored entries of its row."""
-    first, count = matrix.indptr[row], np.diff(matrix.indptr)[row]
-    cell = np.repeat(np.arange(len(row)), count)
-    offset = np.arange(len(cell)) - (np.cumsum(count) - count)[cell]
-    return cell, first[cell] + offset
+    @cached_property
+    def _dense_weights_by_tag(self) -> FloatArray:
+        """Tags x dense predictors: the weights of one tag lie side by side."""
+        return np.ascontiguousarray(self.dense_weights.T)
 
 
 def _dense_penalty(width: int, penalty: float) -> FloatArray:

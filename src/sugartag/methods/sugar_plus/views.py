@@ -13,13 +13,12 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-from scipy import sparse
 
 from sugartag._rules import Shape
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
-from sugartag.methods.sugar_plus._kernels import add_products
+from sugartag.methods.sugar_plus._kernels import add_products, add_sparse
 from sugartag.methods.sugar_plus.blocks import Blocks, Predictors
 from sugartag.methods.sugar_plus.neighbours import Neighbours, leading
 from sugartag.methods.sugar_plus.ridge import JointLeverage, JointRidge, VisualRidge
@@ -84,45 +83,47 @@ class Views:
         """The weighted share of images with each tag, float32."""
         return self.statistics.base_rate.astype(np.float32)
 
-    def excess(self, rows: Rows, *, exclude_same_owner: bool = False) -> FloatArray:
+    def excess(
+        self, rows: Rows, *, exclude_same_owner: bool = False, out: FloatArray | None = None
+    ) -> FloatArray:
         """Return images x tags: how far the prediction lies above the base rate."""
-        left = self.leaving_out(rows)
-        found = self._unless_given(left)
+        return self.excess_of(self.leaving_out(rows), exclude_same_owner, out)
+
+    def excess_of(
+        self, left: LeftOut, exclude_same_owner: bool = False, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the excess of images that are being left out."""
+        found = self._unless_given(left, out)
         self._correct_given(left, found)
-        if self.weights.neighbour and not exclude_same_owner:
-            votes = self.neighbours.votes(rows, self.blocks.visual)
-            _add(found, votes, self.weights.neighbour)
+        if not exclude_same_owner:
+            self._add_neighbours(left, found)
         return found
 
-    def untagged_excess(self, rows: Rows) -> FloatArray:
+    def untagged_excess(self, left: LeftOut) -> FloatArray:
         """Return the excess as if nobody had tagged the images, which were fitted with their tags.
 
         The joint view predicts from the dense predictors z' of an image alone. Without the image
         in the fit this is z'B - c (y - f) / (1 - h), with c = w z'Pz in place of the leverage. It
         is corrected where tags were given; elsewhere y - f is next to nothing.
         """
-        left = self.leaving_out(rows)
-        share, tags, dense = self.weights.visual_share, rows.tags, left.predictors.dense
-        found: FloatArray = share * (self.visual_excess(left) @ self.names)
-        joint = dense @ self.joint.weights[self.blocks.tags.width :]
+        share, tags = self.weights.visual_share, left.rows.tags
+        found = self._of_dense(left, np.full(len(left.rows), 1.0 - share, dtype=np.float32))
+        self._spill(left, found)
         row, tag = row_number_of_entries(tags), tags.indices
         predicted = self.joint.at_cells(left.predictors, row, tag)
-        leverage = left.joint.whole[row]
-        across = left.joint.dense[row]
+        leverage, across = left.joint.whole[row], left.joint.dense[row]
         own = self._predictor_entries(tags)
         leverage[own], across[own] = left.joint.at_given, left.joint.dense_at_given
-        joint[row, tag] -= across * (1.0 - predicted) / (1.0 - leverage)
-        found += (1.0 - share) * (joint - self.base_rate)
-        if self.weights.neighbour:
-            _add(found, self.neighbours.votes(rows, self.blocks.visual), self.weights.neighbour)
+        found[row, tag] -= (1.0 - share) * across * (1.0 - predicted) / (1.0 - leverage)
+        self._add_neighbours(left, found)
         return found
 
     def visual_excess(self, left: LeftOut) -> FloatArray:
         """Return the visual view alone, without name similarity."""
         found: FloatArray = left.predictors.dense @ self.visual.weights
         found /= (1.0 - left.visual)[:, None]
-        own = (left.visual / (1.0 - left.visual))[row_number_of_entries(left.rows.tags)]
-        _add(found, same_places(own.astype(np.float32), left.rows.tags), -1.0)
+        row, tag = row_number_of_entries(left.rows.tags), left.rows.tags.indices
+        found[row, tag] -= (left.visual / (1.0 - left.visual))[row]
         found -= self.base_rate
         return found
 
@@ -142,19 +143,40 @@ class Views:
         found: FloatArray = (1.0 - self.weights.visual_share) / (1.0 - left.joint.whole)
         return found.astype(np.float32)
 
-    def _unless_given(self, left: LeftOut) -> FloatArray:
+    def _unless_given(self, left: LeftOut, out: FloatArray | None) -> FloatArray:
         """Return the excess as it is for tags that the image does not have."""
-        dense = left.predictors.dense
-        visual = (self.weights.visual_share / (1.0 - left.visual)).astype(np.float32)
         joint = self.joint_share(left)
-        ones = np.ones((len(dense), 1), dtype=np.float32)
-        stacked = np.hstack([dense * visual[:, None], dense * joint[:, None], ones])
-        found: FloatArray = stacked @ self._stacked_weights
+        found = self._of_dense(left, joint, out)
         tags = left.predictors.tags
         if tags.nnz:
             scaled = same_places(tags.data * joint[row_number_of_entries(tags)], tags)
-            add_products(scaled, self.joint.weights[: tags.shape[1]], found)
+            add_products(scaled, self.joint.tag_weights, found)
         return found
+
+    def _of_dense(
+        self, left: LeftOut, joint: FloatArray, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Return what both views say of the dense predictors; ``joint`` is what that one counts."""
+        dense = left.predictors.dense
+        visual = (self.weights.visual_share / (1.0 - left.visual)).astype(np.float32)
+        stacked = np.empty((len(dense), 2 * dense.shape[1] + 1), dtype=np.float32)
+        np.multiply(dense, visual[:, None], out=stacked[:, : dense.shape[1]])
+        np.multiply(dense, joint[:, None], out=stacked[:, dense.shape[1] : -1])
+        stacked[:, -1] = 1.0
+        found: FloatArray = np.matmul(stacked, self._stacked_weights, out=out)
+        return found
+
+    def _spill(self, left: LeftOut, found: FloatArray) -> None:
+        """Take away what the own tags of an image do for themselves, and by name, when it looks."""
+        own = -self.weights.visual_share * left.visual / (1.0 - left.visual)
+        add_sparse(left.rows.tags, own, self.names, found)
+
+    def _add_neighbours(self, left: LeftOut, found: FloatArray) -> None:
+        """Add the votes of same-owner neighbours."""
+        if self.weights.neighbour and len(self.neighbours.reference):
+            shares = self.neighbours.shares(left.rows, left.predictors.dense)
+            weight = np.full(len(found), self.weights.neighbour, dtype=np.float32)
+            add_sparse(shares, weight, self.neighbours.reference.tags, found)
 
     @cached_property
     def names(self) -> SparseRows:
@@ -166,20 +188,16 @@ class Views:
     def _stacked_weights(self) -> FloatArray:
         """The weights of both views for the dense predictors, and what is subtracted."""
         share, rate = self.weights.visual_share, self.base_rate
-        n_tags = self.blocks.tags.width
         below = -(share * (self.names.T @ rate) + (1.0 - share) * rate)
         visual = (self.names.T @ self.visual.weights.T).T
-        parts = [visual, self.joint.weights[n_tags:], below[None]]
+        parts = [visual, self.joint.dense_weights, below[None]]
         return np.ascontiguousarray(np.vstack(parts), dtype=np.float32)
 
     def _correct_given(self, left: LeftOut, found: FloatArray) -> None:
         """Change the excess to that of leaving the image out, where its own tags have a part."""
-        tags = left.rows.tags
+        tags, share = left.rows.tags, self.weights.visual_share
         row, tag = row_number_of_entries(tags), tags.indices
-        share = self.weights.visual_share
-        own = share * left.visual / (1.0 - left.visual)
-        spilled = same_places(own[row].astype(np.float32), tags) @ self.names
-        _add(found, sparse.csr_array(spilled), -1.0)
+        self._spill(left, found)
         if share == 1.0:
             return
         predicted = self.joint.at_cells(left.predictors, row, tag)
@@ -238,9 +256,3 @@ class Views:
             neighbours=self.neighbours,
             image_weight=self.image_weight,
         )
-
-
-def _add(total: FloatArray, some: SparseRows, factor: float) -> None:
-    """Add a sparse matrix to a dense one, in place."""
-    row = row_number_of_entries(some)
-    np.add.at(total, (row, some.indices), np.float32(factor) * some.data)
