@@ -153,6 +153,13 @@ def joint_weights(joint: JointRidge) -> np.ndarray:
     return np.vstack([joint.tag_weights, joint.dense_weights])
 
 
+def without_the_tag(rows: Rows, blocks: Blocks, tag: int) -> np.ndarray:
+    """Return the predictors of images as if none had the tag: n - 1 tags are left of n."""
+    fewer = given(rows)
+    fewer[:, tag] = 0.0
+    return predictors(replace(rows, tags=sparse.csr_array(fewer)), blocks)
+
+
 def joint_refit(views: Views, rows: Rows, tag: int, left_out: int | None = None) -> np.ndarray:
     """Return the prediction of a tag for all images by a regression without one of them."""
     z, kept = predictors(rows, views.blocks), without_itself(views.blocks, tag)
@@ -161,7 +168,8 @@ def joint_refit(views: Views, rows: Rows, tag: int, left_out: int | None = None)
         weight[left_out] = 0.0
     penalty = penalties(views.blocks, views.blocks.visual.penalty)[kept]
     expected, y = name_prior(views)[kept, tag], given(rows)[:, tag]
-    return z[:, kept] @ ridge_towards(expected, z[:, kept], y, weight, penalty)
+    fitted = ridge_towards(expected, z[:, kept], y, weight, penalty)
+    return without_the_tag(rows, views.blocks, tag)[:, kept] @ fitted
 
 
 def ridge_towards(
@@ -232,18 +240,31 @@ def excess(views: Views, rows: Rows, *, fitted: bool) -> np.ndarray:
     dense = z[:, blocks.tags.width :]
     left_out = np.einsum("ij,jk,ik->i", dense, views.visual.inverse.astype(float), dense) * weight
     visual = y - (y - dense @ views.visual.weights) / (1.0 - left_out[:, None])
-    inverse = views.joint.inverse.astype(float)
-    whole = np.einsum("ij,jk,ik->i", z, inverse, z) * weight
-    leverage = np.repeat(whole[:, None], y.shape[1], axis=1)
-    for place, tag in enumerate(blocks.tags.predictor):
-        own = weight * (z @ inverse[:, place]) ** 2 / inverse[place, place]
-        leverage[:, tag] -= np.where(y[:, tag] > 0, own, 0.0)
-    joint = y - (y - z @ joint_weights(views.joint)) / (1.0 - leverage)
+    joint = joint_left_out(views, rows, weight)
     share, rate = views.weights.visual_share, views.statistics.base_rate
     codes = blocks.visual.transform(rows)
     near = votes(rows, codes[:, :64], views.neighbours, views.neighbours.n_owners)
     looks = share * (visual - rate) @ views.names.toarray()
     return looks + (1.0 - share) * (joint - rate) + views.weights.neighbour * near
+
+
+def joint_left_out(views: Views, rows: Rows, weight: np.ndarray) -> np.ndarray:
+    """Return J_loo: of given tags by the weights without the image, P without the own column."""
+    blocks, y, z = views.blocks, given(rows), predictors(rows, views.blocks)
+    inverse, weights = views.joint.inverse.astype(float), joint_weights(views.joint)
+    whole = np.einsum("ij,jk,ik->i", z, inverse, z) * weight
+    found = z @ weights / (1.0 - whole[:, None])
+    for tag in range(y.shape[1]):
+        own, rest = np.flatnonzero(blocks.tags.predictor == tag), inverse
+        if len(own):
+            column = inverse[:, own]
+            rest = inverse - column @ column.T / inverse[own, own]
+        seen = without_the_tag(rows, blocks, tag)
+        for image in np.flatnonzero(y[:, tag]):
+            across = rest @ z[image] * weight[image]
+            error = (1.0 - z[image] @ weights[:, tag]) / (1.0 - z[image] @ across)
+            found[image, tag] = seen[image] @ (weights[:, tag] - across * error)
+    return found
 
 
 def untagged_refit(views: Views, rows: Rows, tag: int, image: int) -> float:

@@ -14,6 +14,7 @@ from sugartag.methods.sugar_plus.calibration import (
     ADD_FROM,
     DOUBT_BELOW,
     LEAST_RECALL,
+    LEAST_UNSURE,
     MOST_RECALL,
     SURE,
     SUREST_RIGHT,
@@ -40,22 +41,33 @@ def calibrator_of(curve, recall, untagged=None):
 
 def surely_predicted(rng, recall, right=1.0):
     """Return predictions of which the highest are right so often, and where tags were given."""
-    truth = rng.random((2_000, 20)) < 0.1
+    truth = rng.random((2_000, 60)) < 0.1
     predicted = np.where(truth, 0.9, 0.1) + 0.05 * rng.standard_normal(truth.shape)
     truth &= rng.random(truth.shape) < right
     row, tag = np.nonzero(truth & (rng.random(truth.shape) < recall))
     return Levels(predicted.astype(np.float32), row, tag)
 
 
-@pytest.mark.parametrize("recall", [0.7, 0.8, 0.9])
+@pytest.mark.parametrize("recall", [0.3, 0.5, 0.7, 0.9])
 def test_the_recall_is_read_off_the_surest_tags(rng, recall):
     levels = surely_predicted(rng, recall, right=SUREST_RIGHT)
 
     assert recall_of(levels) == pytest.approx(recall, abs=0.1)
 
 
+def test_where_the_rate_still_rises_towards_the_surest_a_high_recall_is_assumed(rng):
+    level = rng.random((500, 200))
+    row, tag = np.nonzero(rng.random(level.shape) < 0.5 * level**100)  # Sure only at the very top.
+
+    assert len(row) > 4 * 100
+    assert recall_of(Levels(level.astype(np.float32), row, tag)) == LEAST_UNSURE
+
+
 def test_the_recall_stays_in_its_range(rng):
     assert recall_of(surely_predicted(rng, 0.15)) == LEAST_RECALL
+    few = surely_predicted(rng, 0.15)
+    few = Levels(few.values, few.row[:1_000], few.tag[:1_000])
+    assert recall_of(few) == LEAST_UNSURE  # Too few to tell whether the rate has levelled off.
     every = surely_predicted(rng, 1.0)
     assert recall_of(every) == MOST_RECALL
     assert recall_of(Levels(every.values, every.row[:3], every.tag[:3])) == MOST_RECALL
@@ -109,7 +121,7 @@ def test_a_tag_not_given_is_right_by_the_rule_of_elkan_and_noto():
 
 def test_a_given_tag_is_as_probable_as_the_noise_model_says(rng):
     levels = surely_predicted(rng, 0.6)
-    found = fit_calibrator(levels, levels, 0.6, Worth(0.1, 0.2))
+    found = fit_calibrator(levels, levels, Worth(0.1, 0.2))
 
     posterior = found.posterior(levels.tag, levels.at_given, **cells(len(levels.tag), given=True))
 
@@ -154,10 +166,8 @@ def test_a_fit_learns_from_the_predictions_that_leave_each_image_out(small, view
     scale, found = calibrate(views, small, **options, engine=ENGINE)
 
     levels = Levels(views.excess(rows) * scale.level, *np.nonzero(given(rows)))
-    predictions = Levels(views.excess(rows) + views.base_rate, *np.nonzero(given(rows)))
-    recall = max(recall_of(levels), recall_of(predictions))
-    expected = fit_calibrator(levels, levels, recall, found.worth)
-    assert found.recall == expected.recall
+    expected = fit_calibrator(levels, levels, found.worth)
+    assert found.recall == expected.recall == recall_of(levels)
     np.testing.assert_allclose(found.noise.quantiles, expected.noise.quantiles, atol=1e-6)
     np.testing.assert_allclose(found.given_rate.values, expected.given_rate.values, atol=1e-6)
     deviation = np.sqrt(views.excess(rows).var(axis=0) + 1e-6)

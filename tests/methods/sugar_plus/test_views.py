@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from methods.sugar_plus import literal
 from methods.sugar_plus.literal import SMALL, joint_weights, views_of
@@ -20,6 +21,19 @@ def test_the_excess_of_images_fitted_is_the_sum_of_views_that_leave_them_out(
     expected = literal.excess(views, rows, fitted=True)
 
     np.testing.assert_allclose(views.excess(rows), expected, atol=2e-5)
+
+
+def test_a_given_tag_is_predicted_as_high_as_if_it_were_missing(small):
+    """Else calibration would take missing tags, which are predicted higher, for surer ones."""
+    views = views_of(small, replace(SMALL, neighbour_weight=0.0, series_weighting=False))
+    rows = as_new(literal.all_rows(small), small)
+    expected = np.zeros((len(rows), views.n_tags))
+    for tag in range(views.n_tags):
+        fewer = rows.tags.toarray()
+        fewer[:, tag] = False
+        expected[:, tag] = views.excess(replace(rows, tags=sparse.csr_array(fewer)))[:, tag]
+
+    np.testing.assert_allclose(views.excess(rows), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("of_nobody", [False, True])

@@ -5,10 +5,13 @@ comparable across tags. Of a given tag the noise model says how probably it is w
 tag: let g be the rate at which tags of this level are given, and rho the recall, the rate at which
 right tags are given. Then the tag is right with p = g / rho, and right although it was not given
 with (1 - rho) p / (1 - rho p). As in Elkan and Noto (2008), rho is read off the surest tags, which
-are taken to be right with :data:`SUREST_RIGHT`; no p is higher. Of an image without any tag nobody
-left this one out: it is right with p, and g is learned from levels that images would have if nobody
-had tagged them. Ranks come from the scores and not from the posterior, so a flat piece of a curve
-ties no two images.
+are taken to be right with :data:`SUREST_RIGHT`; no p is higher. That holds only where the rate has
+levelled off: if it still rises towards the surest, they are not yet sure, and a high recall is
+assumed, so that next to nothing is added. All this needs levels that are alike for given and
+missing tags, which is why a given tag is predicted as if the image did not have it. Of an image
+without any tag nobody left this one out: it is right with p, and g is learned from levels that
+images would have if nobody had tagged them. Ranks come from the scores and not from the posterior,
+so a flat piece of a curve ties no two images.
 """
 
 from collections.abc import Sequence
@@ -38,9 +41,12 @@ CURVE_POINTS = 200
 TAILS = (50, 100, 200, 400, 800)
 """The surest given tags, counted, that the recall is read off: the tail with the highest rate."""
 SUREST_RIGHT = 0.92
-LEAST_RECALL, MOST_RECALL = 0.6, 0.999
-"""Where even the surest tags are given more rarely than the first allows, nothing shows that they
-are right: a low recall is not assumed, and little or nothing is added."""
+LEVELLED_OFF, LEAST_TAILS = 0.75, 4
+"""The rate has levelled off if that of the longest tail is at least this share of the median one,
+and there are this many tails."""
+LEAST_RECALL, MOST_RECALL = 0.2, 0.999
+LEAST_UNSURE = 0.8
+"""The lowest recall assumed where the rate has not levelled off."""
 SURE = 0.999
 ADD_FROM, DOUBT_BELOW = 0.7, 0.3
 """Fixed on real collections with hidden and injected tags, for 80 % of verdicts to be right."""
@@ -121,8 +127,7 @@ def calibrate(
     untagged = Levels.of([part.as_untagged for part in parts], scale)
     rate = views.base_rate
     worth = Worth(explained(looks, rate), explained(spread, rate))
-    recall = max(recall_of(levels), recall_of(levels.as_predictions(scale, rate)))
-    return scale, fit_calibrator(levels, untagged, recall, worth)
+    return scale, fit_calibrator(levels, untagged, worth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +147,6 @@ class Levels:
         rows = [part.row + start for part, start in zip(parts, starts, strict=True)]
         return cls(values, np.concatenate(rows), np.concatenate([part.tag for part in parts]))
 
-    def as_predictions(self, scale: Scale, rate: FloatArray) -> "Levels":
-        """Return the predictions that the levels were made from."""
-        return replace(self, values=self.values / scale.level + rate)
-
     @property
     def at_given(self) -> FloatArray:
         """The levels of the given tags."""
@@ -153,13 +154,13 @@ class Levels:
         return found
 
 
-def fit_calibrator(levels: Levels, untagged: Levels, recall: float, worth: Worth) -> Calibrator:
+def fit_calibrator(levels: Levels, untagged: Levels, worth: Worth) -> Calibrator:
     """Learn from the levels of a sample, as its images are and as if nobody had tagged them."""
     at_given = levels.at_given
     return Calibrator(
         given_rate=given_rates(levels.values, at_given),
         untagged_rate=given_rates(untagged.values, untagged.at_given),
-        recall=recall,
+        recall=recall_of(levels),
         noise=NoiseModel.fit(_quantiles(levels.values), levels.tag, at_given),
         worth=worth,
     )
@@ -223,15 +224,15 @@ def given_rates(levels: FloatArray, at_given: FloatArray) -> MonotoneMap:
 
 def recall_of(levels: Levels) -> float:
     """Return the recall: the given rate of the surest tags, as if nearly all were right."""
-    at_given = levels.at_given
-    descending = np.sort(at_given)[::-1]
+    descending = np.sort(levels.at_given)[::-1]
     tails = [count for count in TAILS if count <= len(descending) // 4]
     if not tails:
         return MOST_RECALL
-    least = descending[np.array(tails) - 1]
-    above = [int(np.count_nonzero(levels.values >= value)) for value in least]
-    rate = max(count / max(every, 1) for count, every in zip(tails, above, strict=True))
-    return float(np.clip(rate / SUREST_RIGHT, LEAST_RECALL, MOST_RECALL))
+    above = [np.count_nonzero(levels.values >= descending[count - 1]) for count in tails]
+    rates = np.array(tails) / np.maximum(above, 1)
+    levelled_off = len(tails) >= LEAST_TAILS and rates[-1] >= LEVELLED_OFF * np.median(rates)
+    least = LEAST_RECALL if levelled_off else LEAST_UNSURE
+    return float(np.clip(rates.max() / SUREST_RIGHT, least, MOST_RECALL))
 
 
 def _quantiles(levels: FloatArray) -> FloatArray:

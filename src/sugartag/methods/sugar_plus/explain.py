@@ -13,8 +13,9 @@ from scipy import sparse
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.align import Catalogue
 from sugartag.collection.model import Rows
-from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
+from sugartag.linalg.sparse_rows import row_number_of_entries, same_places, values_at
 from sugartag.methods.base import Explanations, Kind, PartKind
+from sugartag.methods.sugar_plus.blocks import tag_counts
 from sugartag.methods.sugar_plus.views import LeftOut, Views
 
 LOOKS_LIKE = 3
@@ -69,6 +70,10 @@ def _by_other_tags(views: Views, left: LeftOut, row: IntArray, tag: IntArray) ->
     scaled = same_places(tags.data * share[row_number_of_entries(tags)], tags)
     cell, entry = _entries(scaled, row)
     amount = scaled.data[entry] * views.joint.tag_weights[scaled.indices[entry], tag[cell]]
+    # A tag that the image has is predicted as if it had one tag less.
+    counts = tag_counts(left.rows.tags)[row]
+    given = values_at(left.rows.tags, row, tag) > 0
+    amount *= np.where(given, counts / np.maximum(counts - 1.0, 1.0), 1.0)[cell]
     # A tag has no weight for itself: it is not named as its own evidence.
     kept = amount != 0
     return cell[kept], views.blocks.tags.predictor[scaled.indices[entry[kept]]], amount[kept]

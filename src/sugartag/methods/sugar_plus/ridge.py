@@ -135,11 +135,17 @@ class JointRidge:
             dense_at_given=of_dense[row] - scale * own * own_dense,
         )
 
-    def at_cells(self, predictors: Predictors, row: IntArray, tag: IntArray) -> FloatArray:
-        """Return the prediction of some tags, each of the image of its row."""
-        found = products_at_cells(predictors.dense, self._dense_weights_by_tag, row, tag)
-        add_sparse_products_at_cells(predictors.tags, self.tag_weights, row, tag, found)
-        return found
+    def at_cells(
+        self, predictors: Predictors, row: IntArray, tag: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what the dense predictors and what other tags add to some predictions.
+
+        Each is that of a tag, for the image of its row.
+        """
+        of_dense = products_at_cells(predictors.dense, self._dense_weights_by_tag, row, tag)
+        of_tags = np.zeros_like(of_dense)
+        add_sparse_products_at_cells(predictors.tags, self.tag_weights, row, tag, of_tags)
+        return of_dense, of_tags
 
     @cached_property
     def _dense_weights_by_tag(self) -> FloatArray:

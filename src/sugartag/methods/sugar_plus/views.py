@@ -15,11 +15,11 @@ from typing import Annotated
 import numpy as np
 
 from sugartag._rules import Shape
-from sugartag._typing import FloatArray, SparseRows
+from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Rows
 from sugartag.linalg.sparse_rows import row_number_of_entries, same_places
 from sugartag.methods.sugar_plus._kernels import add_products, add_sparse
-from sugartag.methods.sugar_plus.blocks import Blocks, Predictors
+from sugartag.methods.sugar_plus.blocks import Blocks, Predictors, tag_counts
 from sugartag.methods.sugar_plus.neighbours import Neighbours, leading
 from sugartag.methods.sugar_plus.ridge import JointLeverage, JointRidge, VisualRidge
 from sugartag.methods.sugar_plus.statistics import Statistics
@@ -48,6 +48,38 @@ class LeftOut:
     visual: FloatArray
     """The leverage of each image in the visual view."""
     joint: JointLeverage
+
+
+@dataclass(frozen=True, eq=False)
+class JointAtGiven:
+    """What the joint view says of the tags that images have, one after the other."""
+
+    row: IntArray
+    tag: IntArray
+    predicted: FloatArray
+    of_tags: FloatArray
+    """What other tags add to the prediction."""
+    leverage: FloatArray
+    of_dense_leverage: FloatArray
+    """The part of the leverage that comes from the dense predictors."""
+
+    @property
+    def error(self) -> FloatArray:
+        """How far the prediction falls short of 1 if the image is left out of the fit."""
+        found: FloatArray = (1.0 - self.predicted) / (1.0 - self.leverage)
+        return found
+
+    def without_the_tag(self, counts: FloatArray) -> FloatArray:
+        """Return the predictions of images left out of the fit as if they did not have the tag.
+
+        The other tags of an image with n tags are then divided by n - 1 and not by n. Without
+        this, given tags would be predicted lower than missing ones of the same kind.
+        """
+        error = self.error
+        of_tags = self.of_tags - (self.leverage - self.of_dense_leverage) * error
+        others = counts[self.row] - 1.0
+        found: FloatArray = 1.0 - error + of_tags / np.where(others > 0, others, np.inf)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,15 +138,11 @@ class Views:
         in the fit this is z'B - c (y - f) / (1 - h), with c = w z'Pz in place of the leverage. It
         is corrected where tags were given; elsewhere y - f is next to nothing.
         """
-        share, tags = self.weights.visual_share, left.rows.tags
+        share = self.weights.visual_share
         found = self._of_dense(left, np.full(len(left.rows), 1.0 - share, dtype=np.float32))
         self._spill(left, found)
-        row, tag = row_number_of_entries(tags), tags.indices
-        predicted = self.joint.at_cells(left.predictors, row, tag)
-        leverage, across = left.joint.whole[row], left.joint.dense[row]
-        own = self._predictor_entries(tags)
-        leverage[own], across[own] = left.joint.at_given, left.joint.dense_at_given
-        found[row, tag] -= (1.0 - share) * across * (1.0 - predicted) / (1.0 - leverage)
+        given = self._joint_at_given(left)
+        found[given.row, given.tag] -= (1.0 - share) * given.of_dense_leverage * given.error
         self._add_neighbours(left, found)
         return found
 
@@ -196,17 +224,23 @@ class Views:
     def _correct_given(self, left: LeftOut, found: FloatArray) -> None:
         """Change the excess to that of leaving the image out, where its own tags have a part."""
         tags, share = left.rows.tags, self.weights.visual_share
-        row, tag = row_number_of_entries(tags), tags.indices
         self._spill(left, found)
         if share == 1.0:
             return
-        predicted = self.joint.at_cells(left.predictors, row, tag)
-        leverage = left.joint.whole[row]
-        leverage[self._predictor_entries(tags)] = left.joint.at_given
-        fitted = left.joint.whole[row] > 0
-        left_out = np.where(fitted, 1.0 - (1.0 - predicted) / (1.0 - leverage), predicted)
-        now = predicted / (1.0 - left.joint.whole[row])
-        found[row, tag] += ((1.0 - share) * (left_out - now)).astype(np.float32)
+        given = self._joint_at_given(left)
+        now = given.predicted / (1.0 - left.joint.whole[given.row])
+        change = given.without_the_tag(tag_counts(tags)) - now
+        found[given.row, given.tag] += ((1.0 - share) * change).astype(np.float32)
+
+    def _joint_at_given(self, left: LeftOut) -> "JointAtGiven":
+        """Return what the joint view says of the tags that images have."""
+        tags = left.rows.tags
+        row, tag = row_number_of_entries(tags), tags.indices
+        of_dense, of_tags = self.joint.at_cells(left.predictors, row, tag)
+        leverage, of_dense_leverage = left.joint.whole[row], left.joint.dense[row]
+        own = self._predictor_entries(tags)
+        leverage[own], of_dense_leverage[own] = left.joint.at_given, left.joint.dense_at_given
+        return JointAtGiven(row, tag, of_dense + of_tags, of_tags, leverage, of_dense_leverage)
 
     def _predictor_entries(self, tags: SparseRows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Tell which of the given tags are predictors; their leverage is known one by one."""
