@@ -1,7 +1,8 @@
 """Are verdicts right, and is the posterior calibrated? On real collections, with the defaults.
 
 Wrong tags injected into collections of several sizes, with real features, with noise in their place
-and without any; additions by an independent truth; and tags both hidden and injected. A run that
+and without any; additions by an independent truth; tags both hidden and injected; and images that
+lost all their tags. A run that
 was killed continues where it stopped, and what the result file holds already is not run again.
 
     python benchmarks/bench_verdicts.py documerica openclipart mdi --data FOLDER
@@ -23,17 +24,34 @@ from comparison.filling import (
     fill_cases,
     parsed,
 )
-from comparison.verdict_section import ALL, DISTURBED, DOUBTS, FILE, FORMAT, TRUTH, condition
-from comparison.verdicts import FEATURES, HIDDEN_SHARE, INJECTED_RATE, PRECISION, Judged
+from comparison.rounds import percent
+from comparison.verdict_section import (
+    ALL,
+    DISTURBED,
+    DOUBTS,
+    FILE,
+    FORMAT,
+    TRUTH,
+    UNTAGGED,
+    condition,
+)
+from comparison.verdicts import (
+    FEATURES,
+    HIDDEN_SHARES,
+    INJECTED_RATE,
+    PRECISION,
+    UNTAGGED_SHARE,
+    Judged,
+)
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
 from sugartag.errors import SettingsError
 
 SIZES: dict[str, int | None] = {"300": 300, "1,000": 1_000, "5,000": 5_000, ALL: None}
 EXPERIMENTS = {
-    "documerica": (DOUBTS, TRUTH, DISTURBED),
-    "openclipart": (DISTURBED,),
-    "mdi": (DOUBTS, DISTURBED),
+    "documerica": (TRUTH, DISTURBED, UNTAGGED, DOUBTS),
+    "openclipart": (DISTURBED, UNTAGGED),
+    "mdi": (DISTURBED, UNTAGGED, DOUBTS),
 }
 """What each collection is good for."""
 
@@ -47,7 +65,7 @@ def main() -> int:
         empty_document,
         FORMAT,
         defaults=default_settings(),
-        hidden_share=HIDDEN_SHARE,
+        untagged_share=UNTAGGED_SHARE,
         injected_rate=INJECTED_RATE,
         precision=PRECISION,
     )
@@ -79,7 +97,10 @@ def conditions(experiment: str, collection: Collection, seed: int) -> Iterator[t
     if experiment == TRUTH:
         yield ALL, partial(Judged.by_truth, collection, seed)
     elif experiment == DISTURBED:
-        yield ALL, partial(Judged.disturbed, collection, seed)
+        for share in HIDDEN_SHARES:
+            yield percent(share), partial(Judged.disturbed, collection, seed, share)
+    elif experiment == UNTAGGED:
+        yield ALL, partial(Judged.untagged, collection, seed)
     else:
         for features in FEATURES:
             for size, images in SIZES.items():
@@ -95,7 +116,7 @@ def measured(start: Start, seed: int, *, hindsight: bool) -> dict[str, Any]:
 def arguments(texts: Sequence[str]) -> argparse.Namespace:
     """Return what the words of a command line ask for."""
     parser = command_line(__doc__, FILE, seeds=3, cases=tuple(EXPERIMENTS))
-    every = (DOUBTS, TRUTH, DISTURBED)
+    every = (TRUTH, DISTURBED, UNTAGGED, DOUBTS)
     parser.add_argument("--experiments", nargs="+", choices=every, default=list(every))
     return parsed(parser, texts)
 

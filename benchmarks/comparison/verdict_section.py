@@ -9,9 +9,9 @@ from comparison.jobs import read_json
 from comparison.rounds import percent
 from comparison.tables import NOTHING, table, wrapped
 
-FORMAT = "sugartag-verdicts/2"
+FORMAT = "sugartag-verdicts/3"
 FILE = "verdicts.json"
-DOUBTS, TRUTH, DISTURBED = "doubts", "truth", "disturbed"
+DOUBTS, TRUTH, DISTURBED, UNTAGGED = "doubts", "truth", "disturbed", "untagged"
 ALL = "all"
 """All images of the collection."""
 JOINED = ", "
@@ -49,11 +49,17 @@ threshold on the posterior would have added that keeps {precision} of them right
 truth at hand. Bound: at least {precision} right, and at least {share} of the count in
 hindsight."""
 DISTURBED_WORDS = """\
-{hidden} of the given tags were hidden, then for each remaining one a wrong one was injected with
-probability {injected:g}. Images without any tag are left out. Right is what the owner gave: a
-right tag that nobody gave counts as wrong, so the precision of additions is a lower bound. The ECE
-is over the given tags, over the 20 best of the others of each image, and over both. Bounds:
-additions and doubts as above, every ECE at most {ece:g}."""
+A share of the given tags was hidden, then for each remaining one a wrong one was injected with
+probability {injected:g}. Images that have no tag left are left out. Right is what the owner gave: a
+right tag that nobody gave counts as wrong, so the precision of additions is a lower bound. The
+recall is the model's estimate of the share of right tags that are given: at most the share that was
+not hidden, and an estimate above it costs additions only. The ECE is over the given tags, over the
+20 best of the others of each image, and over both. Bounds: additions and doubts as above, every ECE
+at most {ece:g}."""
+UNTAGGED_WORDS = """\
+{untagged} of the images lost all their tags before the fit, and only these are judged, by the tags
+that they had: a right tag that nobody gave counts as wrong. The ECE is over the 20 best tags of
+each. Bounds: additions and the ECE as above."""
 
 
 def condition(features: str, size: str) -> str:
@@ -78,6 +84,7 @@ def verdict_section(document: Mapping[str, Any]) -> str:
         ("Wrong tags doubted", DOUBT_WORDS, doubt_rows(cases)),
         ("Additions by an independent truth", TRUTH_WORDS, truth_rows(cases)),
         ("Tags hidden and injected", DISTURBED_WORDS, disturbed_rows(cases)),
+        ("Images without tags", UNTAGGED_WORDS, untagged_rows(cases)),
     ):
         if rows:
             marks += [row[-1] for row in rows]
@@ -129,16 +136,33 @@ def disturbed_rows(cases: Mapping[str, Any]) -> Rows:
     """Return a row for each collection with tags hidden and injected."""
     rows = []
     for name, experiments in cases.items():
-        for runs in experiments.get(DISTURBED, {}).values():
+        for hidden, runs in experiments.get(DISTURBED, {}).items():
             total = summed(runs)
+            recall = f"{mean(runs, 'recall') or 0.0:.2f}"
             errors = [mean(runs, f"ece_{part}") for part in ("given", "not_given", "both")]
             doubts = [f"{total['doubts']:,}", _share(total["right_doubts"], total["doubts"])]
-            shown = [NOTHING if error is None else f"{error:.3f}" for error in errors]
-            calibrated = all(error is None or error <= MOST_ECE for error in errors)
-            met = worst(additions_met(total), doubts_met(total), MET if calibrated else MISSED)
-            rows.append([TITLES[name], *_additions(total), *doubts, *shown, met])
-    titles = ["collection", "additions", "right", "in hindsight", "doubts", "of these injected"]
-    return [*titles, "ECE, given", "ECE, not given", "ECE, both", "met"], rows
+            met = worst(additions_met(total), doubts_met(total), calibration_met(errors))
+            start = [TITLES[name], hidden, recall]
+            rows.append([*start, *_additions(total), *doubts, *map(_error, errors), met])
+    titles = ["collection", "hidden", "recall", "additions", "right", "in hindsight", "doubts"]
+    errors_of = [f"ECE, {part}" for part in ("given", "not given", "both")]
+    return [*titles, "of these injected", *errors_of, "met"], rows
+
+
+def untagged_rows(cases: Mapping[str, Any]) -> Rows:
+    """Return a row for each collection some of whose images lost all tags."""
+    rows = []
+    for name, experiments in cases.items():
+        for runs in experiments.get(UNTAGGED, {}).values():
+            total, error = summed(runs), mean(runs, "ece_not_given")
+            met = worst(additions_met(total), calibration_met([error]))
+            rows.append([TITLES[name], *_additions(total), _error(error), met])
+    return ["collection", "additions", "right", "in hindsight", "ECE", "met"], rows
+
+
+def calibration_met(errors: Sequence[float | None]) -> str:
+    """Say whether all calibration errors are small."""
+    return MET if all(error is None or error <= MOST_ECE for error in errors) else MISSED
 
 
 def doubts_met(total: Run) -> str:
@@ -190,6 +214,10 @@ def _additions(total: Run) -> list[str]:
     return [f"{total['additions']:,}", right, f"{total['hindsight']:,}"]
 
 
+def _error(error: float | None) -> str:
+    return NOTHING if error is None else f"{error:.3f}"
+
+
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else NOTHING
 
@@ -201,7 +229,7 @@ def _words(document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "seeds": f"{seeds} seed{'' if seeds == 1 else 's'}",
         "injected": document["injected_rate"],
-        "hidden": percent(document["hidden_share"]),
+        "untagged": percent(document["untagged_share"]),
         "precision": percent(LEAST_PRECISION),
         "few": percent(FEW_DOUBTS),
         "none": percent(NO_DOUBTS),

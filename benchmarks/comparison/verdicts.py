@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from comparison.imported import fewer_images
 from sugartag._typing import BoolArray, FloatArray, IntArray
@@ -13,12 +14,16 @@ from sugartag.collection.subset import inject_tags, some_images, without_truth
 from sugartag.engine.base import Engine
 from sugartag.evaluation.verdicts import VerdictCounts
 from sugartag.methods.registry import make_method
+from sugartag.methods.sugar_plus import FittedSugarPlus
 from sugartag.pipeline.fitting import DEFAULT_METHOD, fit_model
 from sugartag.pipeline.judging import Answers, disturb, judge
 from sugartag.pipeline.model import Model
 from sugartag.pipeline.propose import Thresholds, propose
 
-HIDDEN_SHARE = 0.2
+HIDDEN_SHARES = (0.2, 0.4, 0.6)
+HIDDEN_SHARE = HIDDEN_SHARES[0]
+UNTAGGED_SHARE = 0.2
+"""Images that lose all their tags."""
 INJECTED_RATE = 0.1
 """Wrong tags for each given one."""
 PRECISION = 0.8
@@ -26,7 +31,7 @@ PRECISION = 0.8
 DISTURBING = 7_000
 """Added to the seed of a run: what is hidden and injected here is independent of what a fit hides
 and injects to calibrate itself."""
-CHOOSING, DRAWING = 23, 29
+CHOOSING, DRAWING, UNTAGGING = 23, 29, 31
 """Keep the random images and the random features of a seed apart."""
 REAL, NOISE, NONE = "real", "Gaussian noise", "none"
 FEATURES = (REAL, NOISE, NONE)
@@ -38,6 +43,9 @@ class Judged:
 
     given: Collection
     answers: Answers
+    """About the images that are judged."""
+    among: Collection | None = None
+    """The images that are judged, if not all."""
 
     @classmethod
     def by_truth(cls, collection: Collection, seed: int) -> "Judged":
@@ -46,17 +54,34 @@ class Judged:
         return cls(without_truth(fewer), Answers.of_truth(fewer))
 
     @classmethod
-    def disturbed(cls, collection: Collection, seed: int) -> "Judged":
-        """Judge by the given tags, after some were hidden and wrong ones injected."""
-        # Of an image that nobody tagged it is not known which tags are right.
-        collection = some_images(collection, np.flatnonzero(_tag_counts(collection)))
+    def disturbed(
+        cls, collection: Collection, seed: int, hidden_share: float = HIDDEN_SHARE
+    ) -> "Judged":
+        """Judge by the given tags, after some were hidden and wrong ones injected.
+
+        Images that have no tag left are left out: those are mostly images of a single tag, of
+        which fewer tags are right than of untagged images in general.
+        """
         made = disturb(
             without_truth(collection),
-            hidden_share=HIDDEN_SHARE,
+            hidden_share=hidden_share,
             injected_rate=INJECTED_RATE,
             seed=DISTURBING + seed,
         )
-        return cls(made.collection, made.answers)
+        tagged = np.flatnonzero(_tag_counts(made.collection))
+        right = Answers.of_tags(some_images(collection, tagged))
+        return cls(some_images(made.collection, tagged), right)
+
+    @classmethod
+    def untagged(cls, collection: Collection, seed: int) -> "Judged":
+        """Judge images of which all tags were taken away by the tags that they had."""
+        rng = np.random.default_rng([seed, UNTAGGING])
+        counts = _tag_counts(collection)
+        bare = rng.random(len(counts)) < UNTAGGED_SHARE
+        chosen = np.flatnonzero(bare & (counts > 0))
+        given = _without_tags(without_truth(collection), bare)
+        right = Answers.of_tags(some_images(collection, chosen))
+        return cls(given, right, some_images(given, chosen))
 
     @classmethod
     def injected(
@@ -78,16 +103,23 @@ class Judged:
     ) -> dict[str, Any]:
         """Fit as a user would and return how good the verdicts are."""
         model = fit_model(make_method(method, settings), self.given, engine=engine, seed=seed)
-        found = run_entry(judge(model, self.given, self.answers, engine=engine))
+        found = run_entry(judge(model, self.images, self.answers, engine=engine))
+        if isinstance(model.fitted, FittedSugarPlus):
+            found["recall"] = model.fitted.calibrator.recall
         if hindsight:
             found["hindsight"] = longest_list(*self.candidates(model, engine=engine), PRECISION)
         return found
 
+    @property
+    def images(self) -> Collection:
+        """The images that are judged."""
+        return self.given if self.among is None else self.among
+
     def candidates(self, model: Model, *, engine: Engine) -> tuple[FloatArray, BoolArray]:
         """Return the posterior of all tags that a threshold could add, and which are right."""
         number = {name: place for place, name in enumerate(self.answers.tag_names)}
-        row = {image: place for place, image in enumerate(self.given.ids)}
-        parts = propose(model, self.given, engine=engine, thresholds=Thresholds(add=0.0))
+        row = {image: place for place, image in enumerate(self.images.ids)}
+        parts = propose(model, self.images, engine=engine, thresholds=Thresholds(add=0.0))
         found = [
             (row[one.image_id], number[one.tag], one.score)
             for part in parts
@@ -150,6 +182,20 @@ def with_features(collection: Collection, features: str, seed: int) -> Collectio
         for shard in collection.shards
     )
     return replace(collection, shards=made)
+
+
+def _without_tags(collection: Collection, bare: BoolArray) -> Collection:
+    """Return the collection without the tags of some images."""
+    shards, start = [], 0
+    for shard in collection.shards:
+        kept = ~bare[start : start + len(shard)]
+        row, tag = shard.tags.nonzero()
+        some = kept[row]
+        data = shard.tags.data[some]
+        tags = sparse.csr_array((data, (row[some], tag[some])), shape=shard.tags.shape)
+        shards.append(replace(shard, tags=tags))
+        start += len(shard)
+    return replace(collection, shards=tuple(shards))
 
 
 def _tag_counts(collection: Collection) -> IntArray:

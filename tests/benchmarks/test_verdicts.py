@@ -15,6 +15,7 @@ from comparison.verdict_section import (
     MET,
     MISSED,
     TRUTH,
+    UNTAGGED,
     additions_met,
     condition,
     doubts_met,
@@ -45,7 +46,11 @@ def everything(collection):
 def run_of(**changes):
     counts = {"given": 1_000, "wrong": 90, "doubts": 50, "right_doubts": 45, "missing": 200}
     counts |= {"additions": 100, "right_additions": 85, "hindsight": 150}
-    return counts | {"ece_given": 0.03, "ece_not_given": 0.01, "ece_both": 0.02} | changes
+    return (
+        counts
+        | {"recall": 0.75, "ece_given": 0.03, "ece_not_given": 0.01, "ece_both": 0.02}
+        | changes
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,12 +106,33 @@ def test_hidden_tags_are_right_and_not_given(collection):
     here = Judged.disturbed(collection, 0)
 
     before = collection.tags_of(everything(collection)).toarray() > 0
-    before = before[before.any(axis=1)]
+    place = {image: row for row, image in enumerate(collection.ids)}
+    before = before[[place[image] for image in here.given.ids]]
     given = here.given.tags_of(everything(here.given)).toarray() > 0
-    assert 0 < len(given) < collection.n_images, "images that nobody tagged are left out"
+    assert given.any(axis=1).all(), "images without a tag are left out"
+    assert 0 < len(given) < collection.n_images
     hidden = np.nonzero(before & ~given)
     assert here.answers.are_right(*hidden).all()
-    assert 0.15 < len(hidden[0]) / before.sum() < 0.25
+    assert 0.13 < len(hidden[0]) / before.sum() < 0.25
+
+
+def test_images_that_lost_their_tags_are_judged_by_the_tags_they_had(collection):
+    here = Judged.untagged(collection, 0)
+
+    assert here.given.n_images == collection.n_images
+    assert 0.1 < here.images.n_images / collection.n_images < 0.3
+    assert not here.images.tags_of(everything(here.images)).nnz
+    place = {image: row for row, image in enumerate(collection.ids)}
+    rows = [place[image] for image in here.images.ids]
+    had = collection.tags_of(everything(collection)).toarray()[rows] > 0
+    assert had.any(axis=1).all()
+    assert here.answers.are_right(*np.nonzero(had)).all()
+    assert not here.answers.are_right(*np.nonzero(~had)).any()
+    others = here.given.tags_of(everything(here.given)).toarray()
+    assert others[np.setdiff1d(np.arange(len(others)), rows)].any()
+    found = here.run({}, engine=LocalEngine(), seed=0, hindsight=True)
+    assert found["given"] == 0
+    assert found["missing"] == had.sum()
 
 
 def test_tags_are_disturbed_independently_of_calibration(collection):
@@ -189,33 +215,45 @@ def document():
         noise: {"0": run_of(doubts=6, right_doubts=6)},
     }
     truth = {"all": {"0": run_of()}}
-    disturbed = {"all": {"0": run_of(), "1": run_of(ece_given=0.09)}}
-    cases = {"documerica": {DOUBTS: doubts, TRUTH: truth, DISTURBED: disturbed}}
+    disturbed = {"20 %": {"0": run_of(), "1": run_of(ece_given=0.09)}}
+    untagged = {"all": {"0": run_of(doubts=0, right_doubts=0)}}
+    cases = {
+        "documerica": {
+            DOUBTS: doubts,
+            TRUTH: truth,
+            DISTURBED: disturbed,
+            UNTAGGED: untagged,
+        }
+    }
     head = {"machine": {"cpu": "some processor"}, "date": "2026-01-02"}
-    return head | {"injected_rate": 0.1, "hidden_share": 0.2, "cases": cases}
+    return head | {"injected_rate": 0.1, "untagged_share": 0.2, "cases": cases}
 
 
 def test_the_section_says_which_bounds_are_met(document):
     section = verdict_section(document)
 
-    assert "Of the stated bounds, 2 of 4 are met." in " ".join(section.split())
+    assert "Of the stated bounds, 3 of 5 are met." in " ".join(section.split())
     # 60 doubts of 2,000 tags, 53 of them injected.
     assert "| DOCUMERICA | real | 300 | 2,000 | 3.00 % | 88.3 % | yes |" in section
     assert "| DOCUMERICA | Gaussian noise | 1,000 | 1,000 | 0.60 % | 100.0 % | **no** |" in section
     assert "| DOCUMERICA | 100 | 85.0 % | 150 | yes |" in section
     # The mean ECE of the given tags is above the bound.
-    assert "| 200 | 85.0 % | 300 | 100 | 90.0 % | 0.060 | 0.010 | 0.020 | **no** |" in section
+    assert (
+        "| 20 % | 0.75 | 200 | 85.0 % | 300 | 100 | 90.0 % | 0.060 | 0.010 | 0.020 | **no** |"
+        in section
+    )
+    assert "| DOCUMERICA | 100 | 85.0 % | 150 | 0.010 | yes |" in section
     assert "The truth is incomplete" in section
 
 
 def test_a_bound_that_holds_without_verdicts_is_not_counted_as_met(document):
     none = {"doubts": 0, "right_doubts": 0}
-    document["cases"]["documerica"][DISTURBED]["all"] = {"0": run_of(**none)}
+    document["cases"]["documerica"][DISTURBED]["20 %"] = {"0": run_of(**none)}
 
     section = verdict_section(document)
 
     assert "| 0 | – | 0.030 | 0.010 | 0.020 | idle |" in section
-    assert "2 of 4 are met. Another 1 (*idle*)" in " ".join(section.split())
+    assert "3 of 5 are met. Another 1 (*idle*)" in " ".join(section.split())
 
 
 def test_what_was_not_measured_is_left_out(document, tmp_path):
@@ -226,7 +264,7 @@ def test_what_was_not_measured_is_left_out(document, tmp_path):
     (section,) = verdict_sections(tmp_path)
 
     assert "independent truth" not in section
-    assert section.count("### ") == 2
+    assert section.count("### ") == 3
 
 
 def test_the_command_judges_what_each_collection_is_good_for(data, tmp_path, monkeypatch, capsys):
@@ -240,14 +278,14 @@ def test_the_command_judges_what_each_collection_is_good_for(data, tmp_path, mon
 
     cases = read_json(out)["cases"]
     assert {name: list(found) for name, found in cases.items()} == {
-        "documerica": [DOUBTS, TRUTH, DISTURBED],
-        "openclipart": [DISTURBED],
-        "mdi": [DOUBTS, DISTURBED],
+        "documerica": [TRUTH, DISTURBED, UNTAGGED, DOUBTS],
+        "openclipart": [DISTURBED, UNTAGGED],
+        "mdi": [DISTURBED, UNTAGGED, DOUBTS],
     }
     assert len(cases["mdi"][DOUBTS]) == 12
-    assert told == 28
+    assert told == 37
     assert "seed 0" not in capsys.readouterr().out  # Nothing was left to do.
-    assert verdict_section(read_json(out)).count("\n| Material Design Icons |") == 13
+    assert verdict_section(read_json(out)).count("\n| Material Design Icons |") == 16
 
 
 def test_a_case_that_cannot_be_judged_is_no_choice(capsys):

@@ -43,7 +43,7 @@ FLOORS: dict[str, tuple[float, float]] = {
     "ttc1": (0.68, 0.74),
     "ttc2": (0.68, 0.74),
     "sugar-tc": (0.38, 0.61),
-    "sugar-plus": (0.81, 0.87),
+    "sugar-plus": (0.78, 0.85),
     "tag-vote": (0.61, 0.73),
     "tag-vote-own": (0.78, 0.85),
     "tag-prop": (0.67, 0.76),
