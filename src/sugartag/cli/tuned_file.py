@@ -205,7 +205,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _refuse(path: Path, error: Exception) -> NoReturn:

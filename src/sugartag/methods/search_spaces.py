@@ -1,7 +1,7 @@
 """What is worth trying when a method is tuned: a few values for each setting that matters.
 
 Methods get three to eight choices of two to six values, those of weights spaced by factors, the
-defaults among them. No value makes a fit more than about three times as dear as the
+defaults among them. No value makes a fit more than about three times as slow as the
 defaults do. Settings that make no difference to hidden tags are not there: what an image's own
 tag adds to its own score, tolerances, precision, how neighbours are searched.
 """
