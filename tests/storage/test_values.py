@@ -202,10 +202,13 @@ CSR = {"csr": [["<f8", [1], [0]], ["<i4", [1], [0]], ["<i4", [2], [0]]], "shape"
 @pytest.mark.parametrize(
     ("structure", "said"),
     [
-        ({"class": "subprocess:Popen", "parts": []}, "no class of sugartag"),
-        ({"class": "sugartagged:Trap", "parts": []}, "no class of sugartag"),
-        ({"class": "sugartag.cli.main:main", "parts": []}, "no class of sugartag that holds"),
-        ({"class": "sugartag.storage.aside:Path", "parts": []}, "no class of sugartag that holds"),
+        ({"class": "subprocess:Popen", "parts": []}, "not a class of sugartag"),
+        ({"class": "sugartagged:Trap", "parts": []}, "not a class of sugartag"),
+        ({"class": "sugartag.cli.main:main", "parts": []}, "not a class of sugartag that holds"),
+        (
+            {"class": "sugartag.storage.aside:Path", "parts": []},
+            "not a class of sugartag that holds",
+        ),
         ({"class": "sugartag.nowhere:Value", "parts": []}, "No module"),
         ({"class": "sugartag.engine.local:Nothing", "parts": []}, "no attribute"),
         ({"class": "sugartag.engine.local:LocalEngine", "parts": [["map", 1]]}, "a part 'map'"),

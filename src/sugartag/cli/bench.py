@@ -23,7 +23,9 @@ def _numbers(
     try:
         return tuple(int(part) for part in value.split(","))
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no whole number, nor several with commas") from None
+        raise click.BadParameter(
+            f"{value!r} is not a whole number, nor several with commas"
+        ) from None
 
 
 def _words(

@@ -43,7 +43,7 @@ NOT_WITH_UPDATE = {
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting.")
 @click.option("--tuned", type=FOLDER, help="Take the settings that sugartag tune chose.")
 @seed_option
-@click.option("--update", "model", type=FOLDER, help="Add to this model; do not fit anew.")
+@click.option("--update", "model", type=FOLDER, help="Add to this model; do not fit again.")
 @click.option("--corrections", type=FOLDER, help="Changes that somebody accepted or rejected.")
 @max_memory_option
 @engine_options

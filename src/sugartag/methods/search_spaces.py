@@ -179,7 +179,7 @@ class SearchSpace:
         ):
             raise SettingsError(
                 f"{self.method} is not tuned over {dict(settings)}; its values have changed, "
-                "tune it anew with --overwrite"
+                "tune it again with --overwrite"
             )
         return tuple(values.index(part) for part, values in zip(parts, self.values, strict=True))
 
