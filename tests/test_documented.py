@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sugartag import errors
+from sugartag import api, errors
 from sugartag.anchors import clusters
 from sugartag.cli.main import COMMANDS, main
 from sugartag.collection import store
@@ -159,6 +159,8 @@ NUMBERS = [
     ("data-formats.md", f"A line may have {lines.MAX_LINE_BYTES >> 20} MiB"),
     ("data-formats.md", f"A field may have {delimited.MAX_FIELD_CHARACTERS >> 20} Mi characters"),
     ("data-formats.md", f"A manifest may have {arrays.MAX_MANIFEST_BYTES >> 20} MiB"),
+    ("python/reference.md", f"`DEFAULT_METHOD` is `{fitting.DEFAULT_METHOD}`"),
+    ("python/reference.md", f"`HIDDEN_SHARE` is {api.HIDDEN_SHARE} and `TRIALS` is {api.TRIALS}"),
     ("method.md", f"uniform in (0, {SugarTC().start_noise}]"),
     ("method.md", f"at most {clusters.SAMPLE_SIZE:,} rows"),
     ("metrics.md", f"used at least {protocol.MIN_USES} times"),

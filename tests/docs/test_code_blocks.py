@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ FENCE = re.compile(
 )
 MARK = re.compile(r"<!-- not run(?: \(([^)]+)\))?: (.+?) -->", re.DOTALL)
 LANGUAGES = {"python", "sh", "json", "toml", "yaml", "csv", "text"}
-N_PICTURES, N_FITTED = 100, 80
+N_PICTURES, N_FITTED = 70, 60
 TAGS_OF_THE_PAGES = ["NYC", "new york", "poodle", "dog", "untitled", "digital camera", "beach"]
 AGAIN = {"sugartag import ~/Pictures --out pictures --owner-from folder --update"}
 """What goes on with what the line before has made."""
@@ -88,9 +89,9 @@ def test_every_block_has_a_language_and_every_mark_a_reason():
 
 
 def test_every_mark_belongs_to_a_block_and_spares_something():
-    marks = sum(page.read_text(encoding="utf-8").count("<!-- not run") for page in PAGES)
+    marks = [re.findall(r"^<!-- not run", page.read_text("utf-8"), re.MULTILINE) for page in PAGES]
 
-    assert marks == sum(len(block.marks) for block in BLOCKS)
+    assert sum(map(len, marks)) == sum(len(block.marks) for block in BLOCKS)
     for block in BLOCKS:
         for what, _ in block.marks:
             for one in what.split(","):
@@ -132,7 +133,7 @@ def _write_tables(every: sugartag.Collection) -> None:
     """Write the tables of the pages: features, groups, a truth, and an export of exiftool."""
     np.save("vectors.npy", every.features)
     rows = _read("photos.csv")
-    for row, tag in zip(rows, TAGS_OF_THE_PAGES * 4, strict=False):
+    for row, tag in zip(rows, cycle(TAGS_OF_THE_PAGES), strict=False):
         row["tags"] = "|".join(filter(None, (row["tags"], tag)))
     owners = list(dict.fromkeys(row["owner"] for row in rows))
     truth = [(row["image_id"], tag) for row in rows for tag in row["tags"].split("|") if tag]

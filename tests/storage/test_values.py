@@ -220,8 +220,8 @@ CSR = {"csr": [["<f8", [1], [0]], ["<i4", [1], [0]], ["<i4", [2], [0]]], "shape"
         ({"array": ["<f8", [1], [1]]}, "axes"),
         ({"array": 5}, ""),
         (CSR, "points outside"),
-        ({"what": 1}, "is no value"),
-        ([1, 2], "is no value"),
+        ({"what": 1}, "is not a value"),
+        ([1, 2], "is not a value"),
     ],
 )
 def test_a_file_that_says_what_it_should_not_is_refused(structure, said, file):
