@@ -18,7 +18,7 @@ PICTURE = ROOT / "docs" / "images" / "import-graph.svg"
 
 BASE = {"__init__", "__main__", "_extras", "_rules", "_typing", "errors", "progress"}
 """Not drawn: what nearly everything imports, and the doors of the package."""
-WIDTH, ROW, BOX_WIDTH, BOX_HEIGHT, TURN = 860, 60, 98, 32, 10
+WIDTH, ROW, BOX_WIDTH, BOX_HEIGHT, TURN = 620, 60, 102, 34, 10
 MARGIN = 16
 SWEEPS = 24
 """Times that each layer is ordered by its neighbours, downwards and upwards."""
@@ -155,7 +155,7 @@ def drawing() -> str:
     height = 2 * MARGIN + ROW * (len(rows) - 1) + BOX_HEIGHT
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        'font-family="system-ui, sans-serif" font-size="13">',
+        'font-family="system-ui, sans-serif" font-size="16">',
         "<title>Which package of sugartag imports which</title>",
         '<defs><marker id="end" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#6b7c85"/></marker></defs>',
@@ -182,7 +182,7 @@ def _box(name: str, x: float, y: float) -> str:
     left, top = x - BOX_WIDTH / 2, y - BOX_HEIGHT / 2
     return (
         f'<rect x="{left:g}" y="{top:g}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="6" '
-        f'fill="#e0f2ee" stroke="#00897b"/><text x="{x:g}" y="{y + 4.5:g}" '
+        f'fill="#e0f2ee" stroke="#00897b"/><text x="{x:g}" y="{y + 5.5:g}" '
         f'text-anchor="middle" fill="#16302b">{name}</text>'
     )
 
