@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Data that is not shipped: tests that need it say that they are skipped without it.
 export SUGARTAG_DATA ?= $(wildcard ../shared/data)
 
-.PHONY: demo reproduce test lint bench clean
+.PHONY: demo reproduce test lint bench docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/sugartag demo --out demo-out
@@ -41,8 +41,12 @@ ifneq ($(SUGARTAG_DATA),)
 endif
 	$(BIN)/python benchmarks/compare.py render
 
+# Reads as it is from the disk; searching it needs a server: python3 -m http.server -d site
+docs: $(VENV)/installed-for-tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) demo-out reproduce-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo-out reproduce-out site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/installed: pyproject.toml
@@ -51,5 +55,5 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-for-tests: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs]'
 	touch $@

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sugartag import errors
+from sugartag import api, errors
 from sugartag.anchors import clusters
 from sugartag.cli.main import COMMANDS, main
 from sugartag.collection import store
@@ -159,6 +159,8 @@ NUMBERS = [
     ("data-formats.md", f"A line may have {lines.MAX_LINE_BYTES >> 20} MiB"),
     ("data-formats.md", f"A field may have {delimited.MAX_FIELD_CHARACTERS >> 20} Mi characters"),
     ("data-formats.md", f"A manifest may have {arrays.MAX_MANIFEST_BYTES >> 20} MiB"),
+    ("python/reference.md", f"`DEFAULT_METHOD` is `{fitting.DEFAULT_METHOD}`"),
+    ("python/reference.md", f"`HIDDEN_SHARE` is {api.HIDDEN_SHARE} and `TRIALS` is {api.TRIALS}"),
     ("method.md", f"uniform in (0, {SugarTC().start_noise}]"),
     ("method.md", f"at most {clusters.SAMPLE_SIZE:,} rows"),
     ("metrics.md", f"used at least {protocol.MIN_USES} times"),
@@ -173,10 +175,18 @@ def test_numbers_of_the_code_are_stated_as_they_are(name: str, words: str) -> No
     assert words in " ".join(page(name).split())
 
 
-def test_every_page_is_reached_from_the_index() -> None:
-    linked = {(DOCS / link.partition("#")[0]).resolve() for link in LINK.findall(page("index.md"))}
+def pages_linked_from(path: Path) -> set[Path]:
+    links = {link.partition("#")[0] for link in LINK.findall(path.read_text(encoding="utf-8"))}
+    return {(path.parent / link).resolve() for link in links if link.endswith(".md")}
 
-    assert {path for path in PAGES if path.name != "index.md"} <= linked
+
+def test_every_page_is_two_steps_from_the_index() -> None:
+    """Methods and decisions are listed on pages of their own."""
+    lists = [DOCS / name for name in ("index.md", "methods.md", "decisions.md")]
+    linked = set().union(*map(pages_linked_from, lists))
+
+    assert set(lists[1:]) <= pages_linked_from(lists[0])
+    assert set(PAGES) - {lists[0]} <= linked
 
 
 def slug(heading: str) -> str:
@@ -224,16 +234,3 @@ def test_the_changelog_begins_with_this_version() -> None:
     versions = re.findall(r"^## \[(\d[^\]]*)\] - \d{4}-\d\d-\d\d$", changelog, re.MULTILINE)
 
     assert versions[0] == project["version"]
-
-
-def test_the_example_in_the_quickstart_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (code,) = [code for language, code in FENCED.findall(page("quickstart.md")) if language]
-    monkeypatch.chdir(tmp_path)
-    found: dict[str, object] = {}
-
-    exec(compile(code, "quickstart.md", "exec"), found)
-
-    assert found["changes"]["image_id"][0] == "1"  # type: ignore[index]
-    assert (tmp_path / "frame.model").is_dir()

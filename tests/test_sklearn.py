@@ -101,5 +101,5 @@ def test_what_cannot_be_is_refused(images):
         Retagger().score(X, y)
     with pytest.raises(ValueError, match="600 rows and its metadata 9"):
         Retagger().fit(X, y, owners=owners[:9])
-    with pytest.raises(ValueError, match="no indicators"):
+    with pytest.raises(ValueError, match="not indicators"):
         Retagger().fit(X, 2 * y)

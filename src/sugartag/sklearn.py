@@ -166,7 +166,7 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_, numbers = np.unique(y, return_inverse=True)
             return [[_nameless(number)] for number in numbers.tolist()]
         if not np.isin(y, (0, 1)).all():
-            raise ValueError("y has several columns that are no indicators; give 1 for each tag")
+            raise ValueError("y has several columns that are not indicators; give 1 for each tag")
         self.classes_ = np.arange(y.shape[1])
         return [[_nameless(int(number)) for number in np.flatnonzero(row)] for row in y]
 

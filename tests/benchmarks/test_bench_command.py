@@ -217,7 +217,7 @@ def test_the_command_knows_every_benchmark():
     [
         (("solvers", "--cap", 3), "bench solvers has no option --cap; it has --images"),
         (("scoring", "--images", "3,4"), "takes one number for --images"),
-        (("scoring", "--images", "many"), "is no whole number"),
+        (("scoring", "--images", "many"), "is not a whole number"),
         (("scoring", "--methods", "magic"), "there is no method 'magic'; choose from: sugar-plus"),
         (("paper-size", "--images", 0), "--images is 0"),
         (("paper-size", "--query-share", 0), "--query-share is 0.0"),

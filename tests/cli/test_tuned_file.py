@@ -125,8 +125,8 @@ def test_a_file_that_is_no_tuning_is_refused(photos, tuned, document, expected):
         ({"magic": 1}, "no setting 'magic'"),
         ({"neighbours": 0}, "at least 1"),
         ({"neighbours": "many"}, "'many'"),
-        ({"neighbours": [1]}, "no plain value"),
-        ({"neighbours": 10**400}, "no plain value"),
+        ({"neighbours": [1]}, "not a plain value"),
+        ({"neighbours": 10**400}, "not a plain value"),
     ],
 )
 def test_tuned_settings_that_a_method_cannot_have_are_refused(photos, tuned, settings, expected):

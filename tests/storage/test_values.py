@@ -202,10 +202,13 @@ CSR = {"csr": [["<f8", [1], [0]], ["<i4", [1], [0]], ["<i4", [2], [0]]], "shape"
 @pytest.mark.parametrize(
     ("structure", "said"),
     [
-        ({"class": "subprocess:Popen", "parts": []}, "no class of sugartag"),
-        ({"class": "sugartagged:Trap", "parts": []}, "no class of sugartag"),
-        ({"class": "sugartag.cli.main:main", "parts": []}, "no class of sugartag that holds"),
-        ({"class": "sugartag.storage.aside:Path", "parts": []}, "no class of sugartag that holds"),
+        ({"class": "subprocess:Popen", "parts": []}, "not a class of sugartag"),
+        ({"class": "sugartagged:Trap", "parts": []}, "not a class of sugartag"),
+        ({"class": "sugartag.cli.main:main", "parts": []}, "not a class of sugartag that holds"),
+        (
+            {"class": "sugartag.storage.aside:Path", "parts": []},
+            "not a class of sugartag that holds",
+        ),
         ({"class": "sugartag.nowhere:Value", "parts": []}, "No module"),
         ({"class": "sugartag.engine.local:Nothing", "parts": []}, "no attribute"),
         ({"class": "sugartag.engine.local:LocalEngine", "parts": [["map", 1]]}, "a part 'map'"),
@@ -217,8 +220,8 @@ CSR = {"csr": [["<f8", [1], [0]], ["<i4", [1], [0]], ["<i4", [2], [0]]], "shape"
         ({"array": ["<f8", [1], [1]]}, "axes"),
         ({"array": 5}, ""),
         (CSR, "points outside"),
-        ({"what": 1}, "is no value"),
-        ([1, 2], "is no value"),
+        ({"what": 1}, "is not a value"),
+        ([1, 2], "is not a value"),
     ],
 )
 def test_a_file_that_says_what_it_should_not_is_refused(structure, said, file):

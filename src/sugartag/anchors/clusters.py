@@ -116,7 +116,7 @@ def k_means_centres(
 
 
 def k_means_seeds(rows: FloatArray, count: int, seed: int, *, threads: int = 1) -> IntArray:
-    """Return the rows that k-means++ begins with: each far from those before it, by chance.
+    """Return the rows that k-means++ begins with: drawn by their distance to those before.
 
     They are those of scikit-learn with the same seed, but for rounding.
     """

@@ -15,7 +15,9 @@ def memory_amount(text: str) -> int:
     found = AMOUNT.fullmatch(str(text).strip())
     amount = int(float(found[1]) * UNITS[found[2].lower()]) if found else 0
     if amount < 1:
-        raise click.BadParameter(f"{text!r} is no amount of memory; write it as 4G, 512M or 1.5GiB")
+        raise click.BadParameter(
+            f"{text!r} is not an amount of memory; write it as 4G, 512M or 1.5GiB"
+        )
     return amount
 
 
@@ -29,7 +31,7 @@ def count_from(least: int) -> Callable[[str], int]:
             number = math.nan
         if not math.isfinite(number) or not number.is_integer() or number < least:
             raise click.BadParameter(
-                f"{text!r} is no whole number from {least} on; write it as 1000000 or 1e6"
+                f"{text!r} is not a whole number from {least} on; write it as 1000000 or 1e6"
             )
         return int(number)
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 @catalogue_option
 @sidecars_option
 @root_option
-@click.option("--to-csv", type=FOLDER, help="Also write all tags, as they are then: .csv")
-@click.option("--to-jsonl", type=FOLDER, help="Also write all tags, as they are then: .jsonl")
-@click.option("--to-parquet", type=FOLDER, help="Also write all tags, as they are then: .parquet")
+@click.option("--to-csv", type=FOLDER, help="Also write all tags, afterwards: .csv")
+@click.option("--to-jsonl", type=FOLDER, help="Also write all tags, afterwards: .jsonl")
+@click.option("--to-parquet", type=FOLDER, help="Also write all tags, afterwards: .parquet")
 @click.option("--accepted-only", is_flag=True, help="Apply decisions alone; this is the default.")
 @click.option("--above", type=float, help="Also add what is proposed from this probability on.")
 @dry_run_option

@@ -23,7 +23,9 @@ def _numbers(
     try:
         return tuple(int(part) for part in value.split(","))
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no whole number, nor several with commas") from None
+        raise click.BadParameter(
+            f"{value!r} is not a whole number, nor several with commas"
+        ) from None
 
 
 def _words(
@@ -36,7 +38,7 @@ def _words(
 @click.command("bench")
 @click.argument("name", type=click.Choice(NAMES))
 @click.option("--out", type=FOLDER, help="The result file; bench-NAME.json if not given.")
-@click.option("--work", type=FOLDER, help="Where planted collections are written, and kept.")
+@click.option("--work", type=FOLDER, help="Where synthetic collections are written, and kept.")
 @click.option("--again", is_flag=True, help="Measure again what is there already.")
 @click.option(
     "--images", metavar="N,..", callback=_numbers, help="Images; for scaling several sizes."
@@ -55,7 +57,7 @@ def _words(
     help="Parts to extrapolate from.",
 )
 @click.option("--anchor-images", type=int, help="Anchor images (solvers).")
-@click.option("--anchor-users", type=int, help="Anchor users, about (solvers).")
+@click.option("--anchor-users", type=int, help="Anchor users (solvers).")
 @click.option("--updates", type=int, help="Multiplicative updates (solvers).")
 @click.option("--repeats", type=int, help="Times that all images are scored (scoring).")
 @click.option("--workers", type=int, help="Blocks worked on at the same time; one for each core.")
@@ -63,7 +65,7 @@ def _words(
 def command(name: str, out: Path | None, work: Path | None, again: bool, **given: Any) -> None:
     """Measure a performance claim: paper-size, scaling, solvers or scoring.
 
-    Every method runs in a process of its own, on a planted collection. The result is a JSON file
+    Every method runs in a process of its own, on a synthetic collection. The result is a JSON file
     that names the machine; it is written after every measurement, and the same command continues
     where it was stopped.
 

@@ -8,7 +8,7 @@ from sugartag.cli.options import FOLDER, seed_option, threads_option
 
 
 @click.command("demo")
-@click.option("--out", default=Path("demo-out"), show_default=True, type=FOLDER, help="Where to.")
+@click.option("--out", default=Path("demo-out"), show_default=True, type=FOLDER, help="The folder.")
 @click.option("--drawings", is_flag=True, help="Drawings, whose features are shipped with them.")
 @seed_option
 @threads_option

@@ -24,9 +24,9 @@ EXTRAS = {
 @click.command("doctor")
 @click.argument("folders", nargs=-1, type=FOLDER)
 def command(folders: tuple[Path, ...]) -> None:
-    """Say what is installed, and check that collection and model FOLDERS are whole.
+    """Show what is installed, and check that collection and model FOLDERS are whole.
 
-    All that is damaged is named, one line each.
+    Every damaged file is named, one line each.
 
     \b
     Example:

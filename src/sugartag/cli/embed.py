@@ -1,4 +1,4 @@
-"""``sugartag embed``: describe the pictures of a collection by an encoder."""
+"""``sugartag embed``: describe the pictures of a collection with an encoder."""
 
 import shlex
 from pathlib import Path
@@ -27,7 +27,7 @@ from sugartag.cli.progress import ProgressDisplay
     show_default=True,
     help="Pictures the encoder takes at a time.",
 )
-@click.option("--threads", type=click.IntRange(1, 1024), help="Threads; as many as cores.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="Threads; else one a core.")
 @click.option(
     "--max-pixels",
     type=click.IntRange(1),
@@ -43,9 +43,9 @@ def command(
     threads: int | None,
     max_pixels: int,
 ) -> None:
-    """Describe the pictures of COLLECTION by an encoder, and keep the features in its folder.
+    """Describe the pictures of COLLECTION with an encoder; keep the features in its folder.
 
-    COLLECTION has the paths of its pictures: it was imported from a folder, or from a table with a
+    COLLECTION must know where its pictures are: imported from a folder, or from a table with a
     path column and --images-root. Pictures that have features already are left alone unless their
     file has changed. Those that cannot be read are listed in COLLECTION/errors.jsonl with the
     reason; they stay in the collection, without features. A run that was killed goes on where it

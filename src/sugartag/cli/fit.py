@@ -40,10 +40,10 @@ NOT_WITH_UPDATE = {
 @click.argument("collection", type=FOLDER)
 @click.option("--out", required=True, type=FOLDER, help="The model folder to write.")
 @click.option("--method", "name", default=None, help="Which method; see: sugartag methods")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of it.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting.")
 @click.option("--tuned", type=FOLDER, help="Take the settings that sugartag tune chose.")
 @seed_option
-@click.option("--update", "model", type=FOLDER, help="Add to this model; do not fit anew.")
+@click.option("--update", "model", type=FOLDER, help="Add to this model; do not fit again.")
 @click.option("--corrections", type=FOLDER, help="Changes that somebody accepted or rejected.")
 @max_memory_option
 @engine_options
@@ -73,7 +73,7 @@ def command(
     sugar-plus, in a fraction of the time; with --corrections, so are decisions about the changes
     that it proposed for them.
 
-    A run that was killed goes on where it was if the same command is given with --resume.
+    A run that was killed continues if the same command is repeated with --resume.
 
     \b
     Example:

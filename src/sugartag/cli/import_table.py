@@ -28,14 +28,14 @@ MOST_STOP_TAGS_SHOWN = 10
     type=click.Choice(["auto", "table", "folder", *FORMATS]),
     default="auto",
     show_default=True,
-    help="What SOURCE is; archives are recognised by the files in them.",
+    help="What SOURCE is; archives are recognised by their files.",
 )
 @click.option(
     "--columns",
     metavar="id=A,tags=B,owner=C",
     help="What the columns of a table are called; also path and title.",
 )
-@click.option("--split", metavar="SEP", help="What separates the tags of a text; else found out.")
+@click.option("--split", metavar="SEP", help="Separator between tags; else detected.")
 @click.option("--features", type=_PATH, help="A .npy of floats, one row for each row of TABLE.")
 @click.option("--groups", type=_PATH, help="A table with the columns owner, group.")
 @click.option("--truth", type=_PATH, help="A table with the columns image_id, concept.")
@@ -47,7 +47,7 @@ MOST_STOP_TAGS_SHOWN = 10
     default="creator",
     show_default=True,
     metavar="folder|creator|artist|FILE",
-    help="Of a folder: whose each photograph is; FILE is a table with the columns path, owner.",
+    help="For a folder: what names the owner; FILE is a table with the columns path, owner.",
 )
 @click.option("--lowercase", "--fold-case", is_flag=True, help="Put tags in lower case.")
 @click.option(
@@ -64,7 +64,7 @@ MOST_STOP_TAGS_SHOWN = 10
     help="Leave out camera names, 'untitled', file names; on for folders and raw Flickr tags.",
 )
 @click.option("--url-encoded", is_flag=True, help="Tags are written as in a URL: caf%C3%A9.")
-@click.option("--update", is_flag=True, help="Of a folder: read only what is new or has changed.")
+@click.option("--update", is_flag=True, help="For a folder: read only new and changed files.")
 @click.option("--overwrite", is_flag=True, help="Replace a collection of the same name.")
 def command(
     source: Path,
@@ -90,11 +90,11 @@ def command(
     A table is a .csv, .tsv, .jsonl, .json (these also .gz) or .parquet file with the columns
     image_id, owner and tags, optionally path and title; others are ignored. --columns says what
     they are called elsewhere; the names of exiftool are known. Tags are a list, or text: what
-    separates them is found out and said. Owner and tags may be empty. Texts are put in Unicode
+    separates them is detected and reported. Owner and tags may be empty. Texts are put in Unicode
     NFC and trimmed; paths are kept as they are. Any number of rows fits: only the distinct tags,
     owners, groups and concepts are held in memory.
 
-    Of a folder, all JPEG, PNG, WebP, TIFF and HEIC files below it are taken. Their tags are the
+    In a folder, all JPEG, PNG, WebP, TIFF and HEIC files below it are taken. Their tags are the
     keywords of their XMP sidecars (photo.jpg.xmp, photo.xmp), of the XMP and IPTC inside them,
     and of a text file beside them (photo.txt), together.
 

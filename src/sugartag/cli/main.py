@@ -30,8 +30,8 @@ COMMANDS = {
     "demo": Listed("demo", "Retag the shipped photographs and write a report to look at."),
     "photos": Listed("photos", "Do it all for a folder of photographs."),
     "import": Listed("import_table", "Make a collection from a table, folder or archive."),
-    "embed": Listed("embed", "Describe the pictures of a collection by an encoder."),
-    "estimate": Listed("estimate", "Say what a fit will take: time, memory and disk."),
+    "embed": Listed("embed", "Describe the pictures of a collection with an encoder."),
+    "estimate": Listed("estimate", "Estimate the time, memory and disk of a fit."),
     "fit": Listed("fit", "Learn from a collection; write the model to a folder."),
     "suggest": Listed("suggest", "Propose tags to add, keep and doubt, image by image."),
     "serve": Listed("serve", "Review the proposals in a browser: accept, reject, search."),
@@ -42,7 +42,7 @@ COMMANDS = {
     "evaluate": Listed("evaluate", "Compare methods on a collection."),
     "tune": Listed("tune", "Choose the settings of methods by hidden tags."),
     "methods": Listed("methods", "List the methods and their settings."),
-    "doctor": Listed("doctor", "Say what is installed; check folders for damage."),
+    "doctor": Listed("doctor", "Show what is installed; check folders for damage."),
     "reproduce": Listed("reproduce", "Run the experiments of the paper and write a report."),
     "bench": Listed("bench", "Measure a performance claim."),
 }
@@ -170,7 +170,7 @@ def tell_fault(message: str) -> None:
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="sugartag")
-@click.option("-v", "--verbose", is_flag=True, help="Say what each stage does, and how long.")
+@click.option("-v", "--verbose", is_flag=True, help="Log what each stage does and how long.")
 @click.option("--traceback", is_flag=True, help="Show where in the code an error comes from.")
 @click.pass_context
 def main(context: click.Context, verbose: bool, traceback: bool) -> None:

@@ -22,7 +22,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 @click.command("reproduce")
 @click.option(
-    "--out", default=Path("reproduce-out"), show_default=True, type=FOLDER, help="Where to."
+    "--out", default=Path("reproduce-out"), show_default=True, type=FOLDER, help="The folder."
 )
 @click.option(
     "--data",

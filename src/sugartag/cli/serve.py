@@ -28,10 +28,10 @@ if typing.TYPE_CHECKING:
     show_default=True,
     help="Propose from this probability on.",
 )
-@click.option("--doubt-below", type=float, help="Ask to check below this; else learned.")
+@click.option("--doubt-below", type=float, help="Doubt below this; else learned.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free."
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: a free one."
 )
 @click.option("--allow-host", multiple=True, help="A name that browsers call this server by.")
 @click.option("--certificate", type=FOLDER, help="A TLS certificate (PEM); goes with --key.")

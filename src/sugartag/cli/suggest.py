@@ -15,10 +15,8 @@ from sugartag.cli.options import FOLDER, overwrite_option, tell_of_missing_featu
 @click.option(
     "--top", default=10, show_default=True, help="Add at most this many tags to an image."
 )
-@click.option("--add-from", type=float, help="Add from this probability on; else learned by tag.")
-@click.option(
-    "--doubt-below", type=float, help="Doubt below this probability; else learned by tag."
-)
+@click.option("--add-from", type=float, help="Add from this probability on; else learned.")
+@click.option("--doubt-below", type=float, help="Doubt below this probability; else learned.")
 @click.option("--explain", type=FOLDER, help="Also write what each verdict follows from: .jsonl")
 @click.option(
     "--no-formula-guard", is_flag=True, help="CSV: write =, +, - and @ as they are, unguarded."

@@ -126,12 +126,12 @@ def _begun(names: Sequence[str], collection: Collection, asked: _Asked) -> Tuned
     if there.circumstances != circumstances:
         raise StorageError(
             f"{asked.out} was made {_difference(there.circumstances, circumstances)}; "
-            "choose another --out, or pass --overwrite to start anew"
+            "choose another --out, or pass --overwrite to start again"
         )
     if asked.budget < there.budget:
         raise SettingsError(
             f"{asked.out} has a budget of {there.budget} trials, and --budget is {asked.budget}; "
-            f"ask for {there.budget} or more, or pass --overwrite to start anew"
+            f"ask for {there.budget} or more, or pass --overwrite to start again"
         )
     for name in names:
         for trial in there.trials.get(name, ()):

@@ -142,7 +142,7 @@ def _read_document(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise StorageError(f"cannot read {path}: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
-        raise StorageError(f"{path} is larger than {MAX_BYTES >> 20} MiB; tune anew")
+        raise StorageError(f"{path} is larger than {MAX_BYTES >> 20} MiB; tune again")
     try:
         document = json.loads(data.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -156,14 +156,14 @@ def _read_document(path: Path) -> dict[str, Any]:
 def _methods_of(document: Mapping[str, Any]) -> dict[str, Any]:
     methods = document["methods"]
     if not isinstance(methods, dict) or not all(isinstance(e, dict) for e in methods.values()):
-        raise TypeError("its methods are no objects")
+        raise TypeError("its methods are not objects")
     return methods
 
 
 def _trials(entry: Mapping[str, Any]) -> list[Trial]:
     listed = entry["trials"]
     if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
-        raise TypeError("its trials are no list of objects")
+        raise TypeError("its trials are not a list of objects")
     return [_trial(item) for item in listed]
 
 
@@ -182,10 +182,10 @@ def _trial(item: Mapping[str, Any]) -> Trial:
 
 def _settings(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError(f"settings are {value!r}, which is no object")
+        raise TypeError(f"settings are {value!r}, which is not an object")
     for key, one in value.items():
         if not (one is None or isinstance(one, bool | str) or _is_number(one)):
-            raise TypeError(f"the setting {key} is {one!r}, which is no plain value")
+            raise TypeError(f"the setting {key} is {one!r}, which is not a plain value")
     return value
 
 
@@ -205,9 +205,9 @@ def _is_whole(value: Any) -> bool:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _refuse(path: Path, error: Exception) -> NoReturn:
     why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-    raise StorageError(f"{path} is damaged: {why}; tune anew with --overwrite") from error
+    raise StorageError(f"{path} is damaged: {why}; tune again with --overwrite") from error

@@ -24,8 +24,8 @@ def command(
 ) -> None:
     """Undo the run of changes RUN of COLLECTION, however long ago it was; last is the latest.
 
-    Sidecars become what they were, byte for byte. Where somebody changed one since, the tags of
-    the run go and everything else stays; so it is with tags in the catalogue. A line says where.
+    Sidecars are restored byte for byte. Where somebody has changed one since, only the tags of
+    the run are removed; the same holds for tags in the catalogue. A line says where.
 
     \b
     Example:

@@ -47,7 +47,7 @@ class FileVersions:
 
 
 class FeatureUpdate:
-    """Writes the features of all shards anew."""
+    """Writes the features of all shards again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -101,7 +101,7 @@ def file_versions(folder: Path, number: int) -> FileVersions | None:
     size, mtime, digest = (load_array(folder, files[key], verify=True) for key in KEYS[2:])
     rows = int(shard["rows"])
     if size.shape != (rows,) or mtime.shape != (rows,) or digest.shape[:1] != (rows,):
-        raise StorageError(f"{folder}: the versions of shard {number} are damaged; embed it anew")
+        raise StorageError(f"{folder}: the versions of shard {number} are damaged; embed it again")
     return FileVersions(size, mtime, np.asarray(digest))
 
 

@@ -73,7 +73,7 @@ def judged_trust(method: Method, collection: Collection, *, engine: Engine, seed
         counts=judge(model, disturbed.collection, disturbed.answers, engine=engine),
         protocol=(
             f"{TRUST_HIDDEN:.0%} of the given tags were hidden and, for each tag left, a wrong one "
-            f"was put in with probability {TRUST_INJECTED:g}; then everything was fitted anew, and "
+            f"was injected with probability {TRUST_INJECTED:g}; then all was fitted again, and "
             "its verdicts were compared with the tags as they had been. A right tag that nobody "
             "gave counts as wrong here, and a wrong tag of the owner as right."
         ),

@@ -112,7 +112,7 @@ class RestartableEngine(Engine, Protocol):
 
     @property
     def progress(self) -> "Progress | None":
-        """Told how far a pass has come."""
+        """Called with how far a pass has come."""
         ...
 
     def sums_so_far(

@@ -62,7 +62,7 @@ class DaskEngine:
     blas_threads: int = 1
     """BLAS threads of a worker while it runs a block."""
     progress: Progress | None = None
-    """Told how many rows of the pass are done: after each block, or each few that are added."""
+    """Called with how many rows are done: after each block, or each few that are added."""
     scratch: Path | None = None
     """The folder for files that large arrays of this process are mapped to; None keeps them in
     its memory."""

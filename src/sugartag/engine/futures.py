@@ -60,7 +60,7 @@ def _exception_of(future: Any) -> Any:
 
 
 def silent_workers(client: Any) -> dict[str, float]:
-    """Return the workers that their scheduler has not heard from, and for how long."""
+    """Return the workers that are silent towards their scheduler, and for how long."""
     now = time.time()
     workers = client.scheduler_info(n_workers=-1)["workers"]
     silent = {address: now - worker["last_seen"] for address, worker in workers.items()}

@@ -42,7 +42,7 @@ class LocalEngine:
     blas_threads: int | None = None
     """BLAS threads of a single worker, one if None; others may change the last digits."""
     progress: Progress | None = None
-    """Told after each block how many rows of the pass are done."""
+    """Called after each block with how many rows of the pass are done."""
     scratch: Path | None = None
     """The folder for files that large arrays are mapped to; None keeps them in memory."""
 

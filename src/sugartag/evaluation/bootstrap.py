@@ -70,7 +70,7 @@ def poisson_weights(rng_seed: int, start: int, stop: int, replicates: int) -> np
 
 
 def resampled_sums(values: FloatArray, weights: IntArray) -> ResampledSums:
-    """Return the sums, in each replicate, of a number per image; NaN is no number.
+    """Return the sums, in each replicate, of a number per image; NaN counts as none.
 
     ``weights`` is replicates x images. The mean of the row-wise average precisions is MiAP.
     """

@@ -14,7 +14,7 @@ from sugartag.methods.base import Fitted, Method
 
 HIDDEN_SHARE = 0.2
 INJECTED_RATE = 0.25
-"""As if one given tag in five were a slip: what "doubt" is measured against."""
+"""As if one given tag in five were wrong: what "doubt" is measured against."""
 TOP = 20
 """Suggestions come from the best few tags of an image, so the map is learned on those."""
 MAX_IMAGES = 50_000

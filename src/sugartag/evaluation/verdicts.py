@@ -1,6 +1,6 @@
-"""Whether verdicts can be trusted: do chances come true, are additions and doubts right.
+"""Whether verdicts hold: are probabilities calibrated, are additions and doubts right.
 
-A verdict is a chance, what was said of the tag, and whether the tag is right. All counts are of
+A verdict is a probability, an action on the tag, and whether the tag is right. All counts are of
 blocks of verdicts and add up: those of a collection are the sum of those of its blocks.
 """
 
@@ -15,14 +15,14 @@ from sugartag.errors import CollectionError, SettingsError
 from sugartag.evaluation.fscore import ChangeCounts
 
 BINS = 10
-"""Ranges of chance that are compared with how often they came true."""
+"""Ranges of probability that are compared with how often they came true."""
 
 
 class Said(IntEnum):
     """What is said of one tag of one image."""
 
     NOTHING = 0
-    """The tag is not given and not added: its chance is too low, or others were better."""
+    """The tag is not given and not added: its probability is too low, or others were better."""
     ADD = 1
     KEEP = 2
     DOUBT = 3
@@ -30,12 +30,12 @@ class Said(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """How often tags were right, by ranges of their chance, all equally wide."""
+    """How often tags were right, by ranges of their probability, all equally wide."""
 
     count: IntArray
     """Tags in each range."""
     total_chance: FloatArray
-    """The sum of their chances."""
+    """The sum of their probabilities."""
     right: IntArray
     """How many of them are right."""
 
@@ -59,7 +59,7 @@ class Reliability:
         return np.linspace(0.0, 1.0, len(self.count) + 1)
 
     def mean_chance(self) -> FloatArray:
-        """Return the mean chance in each range; NaN in a range without tags."""
+        """Return the mean probability in each range; NaN in a range without tags."""
         return _shares(self.total_chance, self.count)
 
     def share_right(self) -> FloatArray:
@@ -73,7 +73,7 @@ class Reliability:
     def error(self) -> float:
         """Return the expected calibration error; NaN without tags.
 
-        The distance between mean chance and share of right tags, averaged over the ranges, each
+        The distance of mean probability and share of right tags, averaged over the ranges, each
         counting by its number of tags.
         """
         tags = int(self.count.sum())
@@ -90,7 +90,7 @@ class VerdictCounts:
     given: Reliability
     """Of the given tags, kept and doubted."""
     below: Reliability
-    """Of the best candidates that were not added: they have a chance, and no verdict."""
+    """Of the best candidates that were not added: they have a probability, and no verdict."""
     changes: ChangeCounts
     """Additions, and doubts as removals."""
 
@@ -149,9 +149,9 @@ def count_verdicts(
 
 
 def count_chances(chance: FloatArray, right: BoolArray, *, bins: int = BINS) -> Reliability:
-    """Count tags by ranges of their chance; the last range includes the chance 1."""
+    """Count tags by ranges of their probability; the last range includes 1."""
     if bins < 1:
-        raise SettingsError(f"chances are counted in {bins} ranges; ask for 1 or more")
+        raise SettingsError(f"probabilities are counted in {bins} ranges; ask for 1 or more")
     exact = chance.astype(np.float64)
     place = np.minimum((exact * bins).astype(np.int64), bins - 1)
     return Reliability(
@@ -180,14 +180,14 @@ def wilson_interval(
 def _check(chance: FloatArray, said: IntArray, right: BoolArray) -> None:
     if not chance.shape == said.shape == right.shape or chance.ndim != 1:
         message = (
-            f"chances, verdicts and answers have shapes {chance.shape}, {said.shape} and "
+            f"probabilities, verdicts and answers have shapes {chance.shape}, {said.shape} and "
             f"{right.shape}; pass one of each for every tag"
         )
         raise CollectionError(message)
     impossible = ~((chance >= 0.0) & (chance <= 1.0))
     if impossible.any():
         first = float(chance[impossible][0])
-        raise CollectionError(f"a chance is {first}; pass numbers from 0 to 1")
+        raise CollectionError(f"a probability is {first}; pass numbers from 0 to 1")
     unknown = ~np.isin(said, list(Said))
     if unknown.any():
         first_word = int(said[unknown][0])

@@ -77,7 +77,7 @@ def embed_collection(
     """Describe the pictures of the collection in ``folder`` that are not described yet.
 
     ``overwrite`` replaces features of another encoder, or from elsewhere, and looks at every
-    picture anew. ``threads`` decode, as many as there are cores by default.
+    picture again. ``threads`` decode, as many as there are cores by default.
     """
     began, folder = time.perf_counter(), folder.resolve()
     collection = open_collection(folder)

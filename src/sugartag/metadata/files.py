@@ -1,4 +1,4 @@
-"""Files that strangers wrote: opened only if they are files, and read up to a limit."""
+"""Untrusted files: opened only if they are regular files, and read up to a limit."""
 
 import os
 import stat

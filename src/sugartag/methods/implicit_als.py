@@ -1,6 +1,6 @@
 """Who tags what: the implicit package's alternating least squares on owners x tags.
 
-A reference that never looks at an image: tags are scored by their owner's taste alone. An owner
+A reference that never looks at an image: tags are scored by what their owner uses. An owner
 uses a tag with a confidence that grows with the number of images; a few factors for each owner and
 each tag explain the uses. Nobody's images are each an owner of their own.
 """
@@ -83,7 +83,7 @@ class ImplicitALS:
     """Factorises who uses which tag, with the implicit package."""
 
     name: ClassVar[str] = "implicit-als"
-    summary: ClassVar[str] = "The owner's taste alone, by the implicit package's factors."
+    summary: ClassVar[str] = "The owner's other tags alone, by the implicit package's factors."
     fitted_type: ClassVar[type[FittedImplicitALS]] = FittedImplicitALS
     extra: ClassVar[str | None] = "implicit"
     """What to install to fit it."""
@@ -139,7 +139,7 @@ class ImplicitALS:
 def count_uses(block: Block, collection: Collection) -> SparseRows:
     """Return owners x tags: on how many images of the block an owner uses a tag.
 
-    Behind the owners each image of nobody has a row of its own.
+    After the owners, each image without an owner has a row of its own.
     """
     of_nobody = np.flatnonzero(collection.owner == collection.nobody)
     rows = collection.rows(block)

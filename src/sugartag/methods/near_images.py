@@ -50,7 +50,7 @@ class NearImages:
     def is_settled(self, rows: Rows, *, strangers_only: bool) -> IntArray:
         """Return which rows have their answer from the fit: its own images, as it saw them.
 
-        Leaving out the owner's images changes nothing for an image of nobody.
+        Leaving out the owner's images changes nothing for an image without an owner.
         """
         known = rows.position < self.collection.n_images
         if strangers_only:
@@ -91,7 +91,7 @@ def read_features(block: Block, collection: Collection, unit_features: bool) -> 
 
 
 def _separate_owners(collection: Collection) -> IntArray:
-    """Return the owner of each image; an image of nobody has an owner of its own."""
+    """Return the owner of each image; an image without one has an owner of its own."""
     images = np.arange(collection.n_images)
     return np.where(
         collection.owner == collection.nobody, collection.nobody + 1 + images, collection.owner
@@ -99,6 +99,6 @@ def _separate_owners(collection: Collection) -> IntArray:
 
 
 def _own_labels(rows: Rows, owner: IntArray) -> IntArray:
-    """Return whose images each row must not be linked to; a new one of nobody may, to all."""
+    """Return whose images each row must not be linked to; one without an owner may, to all."""
     is_new = rows.position >= len(owner)
     return np.where(is_new, rows.owner, owner[np.where(is_new, 0, rows.position)])

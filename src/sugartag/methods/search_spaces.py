@@ -1,7 +1,7 @@
 """What is worth trying when a method is tuned: a few values for each setting that matters.
 
 Methods get three to eight choices of two to six values, those of weights spaced by factors, the
-defaults among them. No value makes a fit more than about three times as dear as the
+defaults among them. No value makes a fit more than about three times as slow as the
 defaults do. Settings that make no difference to hidden tags are not there: what an image's own
 tag adds to its own score, tolerances, precision, how neighbours are searched.
 """
@@ -179,7 +179,7 @@ class SearchSpace:
         ):
             raise SettingsError(
                 f"{self.method} is not tuned over {dict(settings)}; its values have changed, "
-                "tune it anew with --overwrite"
+                "tune it again with --overwrite"
             )
         return tuple(values.index(part) for part, values in zip(parts, self.values, strict=True))
 

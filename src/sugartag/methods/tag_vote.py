@@ -52,9 +52,9 @@ class TagVote:
     """How many vote at most. Hidden tags are found again best by 10 to 20 voters, true tags by 50
     and more where the collection is large: raise it there."""
     one_vote_per_owner: bool = True
-    """Let an owner vote once, by the nearest tagged image, and not with every look-alike."""
+    """Let an owner vote once, by the nearest tagged image, and not with every similar image."""
     retrieved_per_voter: int = 3
-    """Nearest images looked at for each voter wanted; owners with many look-alikes use them up."""
+    """Nearest images retrieved for each voter wanted; owners with long series use them up."""
     unit_features: bool = True
     """Scale the features of each image to length 1 before comparing them."""
     whitening: float = 0.5
@@ -123,7 +123,7 @@ class TagVoteOwn(TagVote):
     fitted_type: ClassVar[type[FittedTagVote]] = FittedTagVoteOwn
 
     own_weight: float = 0.3
-    """What an image's own tag is worth, in shares of the vote: 0.3 is 6 votes of 20. On planted
+    """What an image's own tag is worth, in shares of the vote: 0.3 is 6 votes of 20. On synthetic
     collections 0.3 ranks best, and 0.2 to 0.5 almost as well."""
 
     def __post_init__(self) -> None:

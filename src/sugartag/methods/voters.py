@@ -160,7 +160,7 @@ def _voters(collection: Collection) -> IntArray:
 
 
 def _own_voters(rows: Rows, voter: IntArray) -> IntArray:
-    """Return who would vote by the rows' own images; nobody for new images of nobody."""
+    """Return who would vote by the rows' own images; none for new images without an owner."""
     is_new = rows.position >= len(voter)
     return np.where(is_new, rows.owner, voter[np.where(is_new, 0, rows.position)])
 

@@ -89,7 +89,7 @@ def update_model(
 ) -> Model:
     """Add the images of a collection, and people's decisions about them, to a model.
 
-    Nothing is fitted anew: settings and whatever else was chosen stay. The collection may hold
+    Nothing is fitted again: settings and whatever else was chosen stay. The collection may hold
     images that the model has, as decisions need; those that did not change do nothing.
     """
     engine = engine or on_all_cores()

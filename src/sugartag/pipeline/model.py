@@ -138,7 +138,7 @@ class Model:
 
         ``decisions`` is what :meth:`suggest` returned with a column ``decision`` (accept or
         reject, empty where nothing was decided), or the path of such a file. The images that it
-        decides about must be among ``photos``. Nothing is fitted anew.
+        decides about must be among ``photos``. Nothing is fitted again.
         """
         from sugartag.pipeline.frames import updated
 

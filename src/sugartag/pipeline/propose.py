@@ -87,7 +87,7 @@ def judge_images(
     rows = collection.rows(block)
     scores = model.fitted.scores(rows)
     if not np.isfinite(scores).all():
-        raise StorageError(f"the model {model.run_id} gives scores that are no numbers; fit again")
+        raise StorageError(f"the model {model.run_id} gives scores that are not numbers; fit again")
     asked = _Asked.of(model, rows, scores, thresholds.top)
     posterior = np.round(_posterior(model, rows, scores, asked).astype(np.float64), DIGITS)
     limits = thresholds.of_each_tag(model)

@@ -159,7 +159,7 @@ class Report:
     protocol: str = ""
     """How the comparison was made, in a sentence or two."""
     trust: Trust | None = None
-    """Whether the probabilities can be trusted; None where nobody looked."""
+    """Whether the probabilities are calibrated; None where that was not measured."""
     charts: Charts = field(default_factory=Charts)
     facts: tuple[tuple[str, str], ...] = ()
     """What was run, as names and values: seed, machine, settings, times."""

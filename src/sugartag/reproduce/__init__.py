@@ -1,1 +1,1 @@
-"""The paper's experiments, each a TOML file, run on named data and told on one page."""
+"""The paper's experiments, each a TOML file, run on named data and reported on one page."""

@@ -111,7 +111,7 @@ def code_version() -> str:
 
 
 def plain_values(value: Any) -> Any:
-    """Return what JSON keeps of a value: None for what is no number, rounded to seven digits."""
+    """Return what JSON keeps of a value: None for NaN and infinity, seven digits."""
     if isinstance(value, Mapping):
         return {str(key): plain_values(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -172,7 +172,7 @@ def _together(structure: Any, file: BufferedReader, end: int) -> Any:
             return {str(key): of(part) for key, part in pairs}
         case {"class": str(name), "parts": pairs}:
             return _made(_class_named(name), ((key, of(part)) for key, part in pairs))
-    raise ValueError(f"{str(structure)[:80]!r} is no value")
+    raise ValueError(f"{str(structure)[:80]!r} is not a value")
 
 
 def _array(described: Any, file: BufferedReader, end: int) -> Array:
@@ -217,12 +217,12 @@ def _parts_of(kind: type[Any]) -> tuple[str, ...]:
 def _class_named(name: str) -> type[Any]:
     module, _, qualified = name.partition(":")
     if not module.startswith("sugartag."):
-        raise ValueError(f"a {name}, which is no class of sugartag")
+        raise ValueError(f"a {name}, which is not a class of sugartag")
     found: Any = importlib.import_module(module)
     for step in qualified.split("."):
         found = getattr(found, step)
     if not (isinstance(found, type) and _is_ours(found) and _name_of(found) == name):
-        raise ValueError(f"a {name}, which is no class of sugartag that holds values")
+        raise ValueError(f"a {name}, which is not a class of sugartag that holds values")
     return found
 
 

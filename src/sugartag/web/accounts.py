@@ -92,7 +92,7 @@ class Accounts:
         return found
 
     def save(self, path: Path) -> None:
-        """Write the file anew; only its owner may read it."""
+        """Write the file again; only its owner may read it."""
         listed = {
             one.name: {
                 "role": one.role,
@@ -122,7 +122,7 @@ def load_accounts(path: Path) -> Accounts:
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         if isinstance(error, StorageError):
             raise
-        raise StorageError(f"{path} is damaged ({error}); make the accounts anew") from error
+        raise StorageError(f"{path} is damaged ({error}); make the accounts again") from error
 
 
 @cache

@@ -68,7 +68,9 @@ def _truth(folder: Path, tags: Path) -> Iterator[Row]:
         for number, line in enumerate(TextLines(path), 1):
             words = line.split()
             if words and (len(words) != 2 or not words[1].lstrip("+-").isdigit()):
-                raise CollectionError(f"{path}, line {number}: {line.strip()!r} is no id and label")
+                raise CollectionError(
+                    f"{path}, line {number}: {line.strip()!r} is not an id and a label"
+                )
             if words and int(words[1]) > 0 and words[0] in known:
                 yield {"image_id": words[0], "concept": path.stem}
 
@@ -106,7 +108,7 @@ class BinaryRows:
 
     def at(self, rows: Sequence[int]) -> FloatArray:
         """Read some rows."""
-        # Mapped anew, so that pages already copied do not pile up in memory.
+        # Mapped again, so that pages already copied do not pile up in memory.
         shape = (self.rows, self.dimensions)
         values = np.memmap(self.path, dtype="<f4", mode="r", shape=shape)
         return np.asarray(values[np.asarray(rows, dtype=np.int64)], dtype=np.float32)

@@ -95,7 +95,7 @@ def _truth(folder: Path, known: set[int]) -> Iterator[Row]:
             text = line.strip()
             if not text.isdigit():
                 raise CollectionError(
-                    f"{path}, line {line_number}: {text!r} is no picture's number"
+                    f"{path}, line {line_number}: {text!r} is not the number of a picture"
                 )
             if int(text) in known:
                 yield {"image_id": text, "concept": concept}

@@ -66,7 +66,7 @@ class FeatureFile:
                 file.write(np.ascontiguousarray(self._checked(piece, names)).data)
 
     def _checked(self, piece: slice, ids: Sequence[str]) -> FloatArray:
-        # Mapped anew for each piece, so that pages already copied do not pile up in memory.
+        # Mapped again for each piece, so that pages already copied do not pile up in memory.
         values: FloatArray = np.array(map_npy(self.path)[piece])
         with np.errstate(over="ignore"):
             stored = values.astype(self.stored_as, copy=False)

@@ -1,4 +1,4 @@
-"""What is drawn once for a whole planted collection: all but the images."""
+"""What is drawn once for a whole synthetic collection: all but the images."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +30,7 @@ SECOND_TOPIC_SHARE = 0.2
 """Seen tags that belong to a second topic too, as ``blue`` to the sea and to flowers."""
 GROUP_EXPONENT = 0.8
 HABIT_FLATTENING = 0.5
-"""Habits follow tag use to this power: favourites are rarer words than those people need."""
+"""Favourites follow tag use to this power: they are rarer words than those people need."""
 TOPIC_PULL = 0.5
 """How near a tag's direction lies to its topic's centre."""
 SPECTRUM_DECAY = 0.5
@@ -58,12 +58,12 @@ class Vocabulary:
     unseen_mass: float
     """Share of the true tags that do not show."""
     concept: IntArray
-    """The tags whose truth is told, in order."""
+    """The tags whose truth is known, in order."""
 
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """The owners: how many images each has, about what, in which groups, with which habits."""
+    """The owners: how many images each has, about what, their groups and favourites."""
 
     image_end: IntArray
     """Owner o has the shuffled positions from ``image_end[o - 1]`` to ``image_end[o]``."""
@@ -102,7 +102,7 @@ class Looks:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A planted world with its seed: image i is the same whatever rows it is asked with."""
+    """A synthetic world with its seed: image i is the same whatever rows it is asked with."""
 
     world: "World"
     seed: int
@@ -125,7 +125,7 @@ class Plan:
 
     @property
     def concept_names(self) -> tuple[str, ...]:
-        """The tags whose truth is told."""
+        """The tags whose truth is known."""
         return tuple(self.tag_names[tag] for tag in self.vocabulary.concept)
 
     @property

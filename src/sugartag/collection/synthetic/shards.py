@@ -1,4 +1,4 @@
-"""The images of a planted collection, made in fixed chunks so that any row range agrees."""
+"""The images of a synthetic collection, made in fixed chunks so that any row range agrees."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ class _Chunk:
     """What is known of a chunk of images."""
 
     owner: IntArray
-    """The real owner, also where it is not told."""
+    """The real owner, even where the collection does not name it."""
     told_owner: IntArray
     topic: IntArray
     true_keys: IntArray
@@ -102,7 +102,7 @@ def _told(plan: "Plan", owner: IntArray, position: IntArray, rng: np.random.Gene
 
 
 def _given(plan: "Plan", number: int, chunk: _Chunk) -> SparseRows:
-    """Draw the tags that owners give: true ones, random ones and their habits."""
+    """Draw the tags that owners give: true ones, random ones and favourites."""
     world, n_rows = plan.world, len(chunk.owner)
     rng = stream(plan.seed, 1 + number, GIVEN)
     kept = chunk.true_keys[rng.random(len(chunk.true_keys)) >= world.missing_share]

@@ -1,4 +1,4 @@
-"""The settings of a planted world, and collections made from it."""
+"""The settings of a synthetic world, and collections made from it."""
 
 import math
 from collections.abc import Iterator
@@ -49,11 +49,11 @@ _LEAST = {"n_groups": 0, "tags_per_image": 1}
 
 @dataclass(frozen=True)
 class World:
-    """How much of everything a planted collection has.
+    """How much of everything a synthetic collection has.
 
     Owners upload images of their interests (topics) and join groups about them. A topic decides
     which tags are true of an image, and the true tags that can be seen decide what it looks
-    like. Owners then leave out true tags, add random wrong ones, and stamp their habits.
+    like. Owners then leave out true tags, add random wrong ones, and add their favourites.
     """
 
     n_images: int = 600
@@ -64,7 +64,7 @@ class World:
     n_features: int = 64
     """Activations that describe an image: not negative, many of them zero."""
     n_concepts: int | None = None
-    """Tags whose truth is told: the most used of those that can be seen, then of the others; None
+    """Tags whose truth is known: the most used of those that can be seen, then of the others; None
     for at most 128 that can be seen."""
     tags_per_image: float = 6.0
     """True tags of an image, on average."""
@@ -75,7 +75,7 @@ class World:
     owner_exponent: float = 0.8
     """Zipf's exponent of how many images owners have."""
     ownerless_share: float = 0.0
-    """Images whose owner is not told."""
+    """Images whose owner is not known."""
     interests_per_owner: int = 3
     """The most interests an owner has; at least one."""
     interest_strength: float = 0.85
@@ -109,13 +109,13 @@ class World:
 
     @property
     def n_told(self) -> int:
-        """How many concepts the truth tells of."""
+        """How many concepts the truth has."""
         if self.n_concepts is not None:
             return self.n_concepts
         return min(USUAL_CONCEPTS, self.n_tags - self.n_unseen)
 
     def plan(self, seed: int) -> Plan:
-        """Draw everything but the images: topics, tags, owners, groups, habits and looks."""
+        """Draw everything but the images: topics, tags, owners, groups, favourites and looks."""
         return make_plan(self, seed)
 
     def generate(self, seed: int, *, rows_per_shard: int = ROWS_PER_SHARD) -> Collection:

@@ -82,7 +82,7 @@ class ResumableEngine:
 
     @property
     def progress(self) -> Progress | None:
-        """Told how far a pass has come."""
+        """Called with how far a pass has come."""
         return self.inner.progress
 
     def map(

@@ -130,7 +130,7 @@ class LocalLowRank:
 
     cluster_size: int = 500
     """n_k: images a cluster has on average; the original's number is not known. How this
-    and the weights below were chosen is told in docs/methods/lslr.md."""
+    and the weights below were chosen is in docs/methods/lslr.md."""
     expectation_ridge: float = 1.0
     """Ridge of the regression that expects tags from features, for the partition."""
     unit_features: bool = True
@@ -231,6 +231,6 @@ def _factorised(
 
 
 def _owner_labels(owner: IntArray, image: IntArray, nobody: int) -> IntArray:
-    """Return a number for each owner; images of nobody are each of an owner of their own."""
+    """Return a number for each owner; images without one each count as an owner of their own."""
     of_nobody: BoolArray = owner == nobody
     return np.where(of_nobody, nobody + 1 + image, owner)

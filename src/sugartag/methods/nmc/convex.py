@@ -34,7 +34,7 @@ class ConvexProblem:
     sign: FloatArray
     """Tags x images: 1 where the tag was given, -1 where it was not."""
     weight: FloatArray
-    """Tags x images: how far each sign is believed; their sum is |O_Y|."""
+    """Tags x images: how much each sign weighs; their sum is |O_Y|."""
     tag_weight: float
     """lambda: what the tags count beside the features."""
 

@@ -70,7 +70,7 @@ class FittedNonlinearCompletion:
         return 0.0
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:
-        """Return the completed tags of each image; no image is asked, so none is a stranger."""
+        """Return the completed tags of each image; no other image is used, of no owner."""
         features = rows.features_like(self.feature_map.nystrom.landmarks.shape[1])
         mapped = self.feature_map.mapped(features)
         images = ImageStep.of(self.factors, self.weights).images(rows.tags, mapped)

@@ -62,7 +62,7 @@ class FittedTagProp(FittedVoters):
 
 @dataclass(frozen=True)
 class TagProp:
-    """Learns how much to believe the images that look alike."""
+    """Learns how much weight to give to similar images."""
 
     name: ClassVar[str] = "tag-prop"
     summary: ClassVar[str] = "The nearest images vote with weights learned from the given tags."
@@ -86,7 +86,7 @@ class TagProp:
     image votes, and hidden tags are found again better so."""
     retrieved_per_voter: int = 3
     """Nearest images looked at for each voter wanted: those without tags, and with one vote an
-    owner the look-alikes of one owner, are passed over."""
+    owner the similar images of one owner, are passed over."""
     unit_features: bool = True
     """Scale the features of each image to length 1 before comparing them."""
     whitening: float = 0.5

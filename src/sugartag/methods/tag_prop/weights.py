@@ -1,4 +1,4 @@
-"""How much each neighbour is believed, learned from the tags that images have themselves.
+"""The weight of each neighbour, learned from the tags that images have themselves.
 
 A neighbour says of each tag whether its own image has it. What is said about an image is mixed
 with weights ``pi`` that sum to 1 over its neighbours; the weights that make the images' own tags
@@ -83,7 +83,7 @@ def gathered(ballots: SparseRows, voter_tags: SparseRows, own_tags: SparseRows) 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """How much neighbours are believed, and how that becomes the probability of a tag."""
+    """The weights of neighbours, and how they become the probability of a tag."""
 
     of_rank: Annotated[FloatArray, Shape("_ranks")]
     """Logarithms of the weights by rank, before they are made to sum to 1; all 0 by distance."""

@@ -92,7 +92,7 @@ class FittedTRVSC:
 
     @property
     def floor(self) -> float:
-        """Zero: a tag that is no candidate."""
+        """Zero: a tag that is not a candidate."""
         return 0.0
 
     def scores(self, rows: Rows, *, strangers_only: bool = False) -> FloatArray:

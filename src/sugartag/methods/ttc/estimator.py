@@ -1,7 +1,7 @@
 """TTC1 and TTC2: tri-clustering, then completion of the sub-tensors, each alone or all together.
 
 The original could not be read in full. docs/methods/ttc1.md and docs/methods/ttc2.md say what is
-known of it, what is reconstructed, and how sure that is.
+known of it, what is reconstructed, and how certain that is.
 """
 
 import logging

@@ -31,7 +31,7 @@ class FittedTTC:
     tag_cluster: Annotated[IntArray, Shape("tags"), Below("tag clusters")]
     image_cluster: Annotated[IntArray, Shape("images"), Below("image clusters")]
     user_cluster: Annotated[IntArray, Shape("owners+1"), Below("user clusters")]
-    """Of every owner and, at the end, of nobody."""
+    """Of every owner and, at the end, of the unknown owner."""
     image_centres: Annotated[FloatArray, Shape("image clusters", "features")]
     pair_of_clusters: Annotated[
         IntArray, Shape("image clusters", "user clusters"), Below("pairs+1")
@@ -112,7 +112,7 @@ class FittedTTC:
     def _pairs(self, rows: Rows, features: FloatArray) -> IntArray:
         """Return the pair of each image: the one it was fitted in, or the nearest of its owner's.
 
-        An image of nobody, or of an owner whose cluster has no image, may be in any pair.
+        An image without an owner, or of an owner whose cluster has no image, may be in any pair.
         """
         pair = np.full(len(rows), self.n_pairs)
         fitted = np.flatnonzero(rows.position < self.collection.n_images)
@@ -184,7 +184,7 @@ class FittedTTC:
     def _near(self, features: FloatArray, barred: IntArray, pair: int) -> FloatArray:
         """Return the mean factors of the fitted images nearest each; 0 where there is none.
 
-        Images of the ``barred`` owner are passed over; those of nobody never are.
+        Images of the ``barred`` owner are passed over; those without an owner never are.
         """
         images = self._companions(pair)
         owner = self.collection.owner[images]

@@ -46,7 +46,7 @@ class TriClusters:
     tag: IntArray
     image: IntArray
     user: IntArray
-    """Of every owner and, at the end, of nobody."""
+    """Of every owner and, at the end, of the unknown owner."""
     image_centres: FloatArray
     """Clusters x features: what the images of a cluster look like on average."""
     objectives: tuple[float, ...]
