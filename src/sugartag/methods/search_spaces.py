@@ -112,8 +112,14 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
         ),
         "links_per_tag": (0, 3, 10),
         "units_per_cluster": (None, 3, 6),
+        ("image_clusters", "user_clusters"): ((40, 12), (20, 6), (60, 18)),
         # Eq. 12 needs strong smoothness: without it the sums of the tensor cancel.
-        ("scoring", "neighbours"): (("reconstruction", 10), ("assignment", 10), ("assignment", 30)),
+        ("scoring", "neighbours", "user_neighbours"): (
+            ("reconstruction", 10, "unit"),
+            ("assignment", 10, "unit"),
+            ("assignment", 30, "unit"),
+            ("assignment", 10, "user"),
+        ),
     },
     "sugar-plus": {},
     "tag-vote": _VOTES,

@@ -1,0 +1,65 @@
+"""Rounds of a part of a collection, for what is measured many times."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from comparison.categories import CategoryRound
+from comparison.div400 import Landmark, LandmarkPhotos, LandmarkRound
+from comparison.rounds import Case, Round, TaskRound
+from sugartag._typing import IntArray
+from sugartag.collection.model import Collection
+from sugartag.collection.subset import some_images
+from sugartag.evaluation.protocol import truth_task
+
+LARGEST_OWNER = 0.25
+"""Of the photographs wanted; owners with more are left out."""
+
+
+def smaller_round(case: Case, n_images: int) -> Round:
+    """Return the first round of a case with about so many images, measured once.
+
+    Of photographs whole owners are kept, of landmarks all their photos; the drawings are few
+    enough and are all kept.
+    """
+    here = case.start(0)
+    if isinstance(here, LandmarkRound):
+        return LandmarkRound(photos_of_some_landmarks(here.photos, n_images))
+    if isinstance(here, CategoryRound):
+        kept = _some(here.collection.n_images, n_images)
+        return CategoryRound(some_images(here.collection, kept))
+    if case.name == "documerica" and case.collection is not None:
+        here = photographs_of_some(case.collection, n_images)
+    return replace(here, author_aware=False) if isinstance(here, TaskRound) else here
+
+
+def photographs_of_some(collection: Collection, n_images: int) -> Round:
+    """Return the task of about so many photographs, all of some owners, none with a quarter."""
+    counts = np.bincount(collection.owner, minlength=collection.n_owners + 1)
+    kept: list[int] = []
+    for owner in np.random.default_rng(0).permutation(collection.n_owners).tolist():
+        total = int(counts[kept].sum())
+        if counts[owner] < LARGEST_OWNER * n_images and total + counts[owner] <= 1.05 * n_images:
+            kept.append(owner)
+    chosen = some_images(collection, np.flatnonzero(np.isin(collection.owner, kept)))
+    return TaskRound(truth_task(chosen), author_aware=False)
+
+
+def photos_of_some_landmarks(photos: LandmarkPhotos, n_images: int) -> LandmarkPhotos:
+    """Return the photos of landmarks drawn until there are so many photos."""
+    order = np.random.default_rng(0).permutation(len(photos.landmarks)).tolist()
+    chosen: list[Landmark] = []
+    kept: IntArray = np.zeros(0, dtype=np.int64)
+    for number in order:
+        if len(kept) >= n_images:
+            break
+        chosen.append(photos.landmarks[number])
+        kept = np.union1d(kept, chosen[-1].photo)
+    moved = [replace(each, photo=np.searchsorted(kept, each.photo)) for each in chosen]
+    return LandmarkPhotos(some_images(photos.collection, kept), tuple(moved))
+
+
+def _some(n_all: int, n_images: int) -> IntArray:
+    """Return so many of the images, drawn at random, in their order."""
+    count = min(n_images, n_all)
+    return np.sort(np.random.default_rng(0).choice(n_all, size=count, replace=False))
