@@ -6,11 +6,11 @@ import numpy as np
 
 from comparison.categories import CategoryRound
 from comparison.div400 import Landmark, LandmarkPhotos, LandmarkRound
-from comparison.rounds import Case, Round, TaskRound
+from comparison.rounds import HIDDEN_SHARE, Case, Round, TaskRound
 from sugartag._typing import IntArray
 from sugartag.collection.model import Collection
 from sugartag.collection.subset import some_images
-from sugartag.evaluation.protocol import truth_task
+from sugartag.evaluation.protocol import hidden_task, truth_task
 
 LARGEST_OWNER = 0.25
 """Of the photographs wanted; owners with more are left out."""
@@ -19,8 +19,7 @@ LARGEST_OWNER = 0.25
 def smaller_round(case: Case, n_images: int) -> Round:
     """Return the first round of a case with about so many images, measured once.
 
-    Of photographs whole owners are kept, of landmarks all their photos; the drawings are few
-    enough and are all kept.
+    Of photographs and drawings whole owners are kept, of landmarks all their photos.
     """
     here = case.start(0)
     if isinstance(here, LandmarkRound):
@@ -28,21 +27,24 @@ def smaller_round(case: Case, n_images: int) -> Round:
     if isinstance(here, CategoryRound):
         kept = _some(here.collection.n_images, n_images)
         return CategoryRound(some_images(here.collection, kept))
-    if case.name == "documerica" and case.collection is not None:
-        here = photographs_of_some(case.collection, n_images)
-    return replace(here, author_aware=False) if isinstance(here, TaskRound) else here
+    if not isinstance(here, TaskRound):
+        return here
+    if case.collection is not None and case.collection.n_images > n_images:
+        part = images_of_some(case.collection, n_images)
+        hides = here.task.hidden is not None
+        here = TaskRound(hidden_task(part, HIDDEN_SHARE, 0) if hides else truth_task(part), False)
+    return replace(here, author_aware=False)
 
 
-def photographs_of_some(collection: Collection, n_images: int) -> Round:
-    """Return the task of about so many photographs, all of some owners, none with a quarter."""
+def images_of_some(collection: Collection, n_images: int) -> Collection:
+    """Return about so many images, all of some owners, none with a quarter of them."""
     counts = np.bincount(collection.owner, minlength=collection.n_owners + 1)
     kept: list[int] = []
     for owner in np.random.default_rng(0).permutation(collection.n_owners).tolist():
         total = int(counts[kept].sum())
         if counts[owner] < LARGEST_OWNER * n_images and total + counts[owner] <= 1.05 * n_images:
             kept.append(owner)
-    chosen = some_images(collection, np.flatnonzero(np.isin(collection.owner, kept)))
-    return TaskRound(truth_task(chosen), author_aware=False)
+    return some_images(collection, np.flatnonzero(np.isin(collection.owner, kept)))
 
 
 def photos_of_some_landmarks(photos: LandmarkPhotos, n_images: int) -> LandmarkPhotos:

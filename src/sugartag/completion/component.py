@@ -133,7 +133,7 @@ class ComponentSystem:
     def _start(
         self, target: FloatArray, leading: FloatArray, inverse: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return where the steps begin, at 0, and its residual; at the answer if none are needed."""
+        """Return where the steps begin, 0 or the answer if none are needed, and its residual."""
         if self.weak_rough.any():
             return np.zeros_like(target), target.copy()
         solution = target * inverse

@@ -15,6 +15,7 @@ With e = ⟨B, M(s̄)⁻¹B⟩ of what is left, the objective of A is above the 
 """
 
 from dataclasses import dataclass
+
 import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray

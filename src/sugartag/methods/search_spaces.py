@@ -41,6 +41,7 @@ _TRICLUSTERS: Mapping[Choice, tuple[Any, ...]] = {
     "prior_weight": (0.01, 0.1, 1.0),
     "block_share": (0.0, 0.1, 0.5),
     "tag_clusters": (None, 1),
+    "factors": ("learned", "kernel"),
 }
 
 SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {

@@ -10,8 +10,8 @@ from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.linalg.threads import run_parts
 from sugartag.methods.ttc.model import SubTensors, Weights
 from sugartag.methods.ttc.parts import Graphs, Layout, all_sub_tensors, one_sub_tensor
-from sugartag.methods.ttc.solver import Fit, complete
-from sugartag.methods.ttc.start import warm_start
+from sugartag.methods.ttc.solver import Fit, complete, complete_cores
+from sugartag.methods.ttc.start import kernel_factors, warm_start
 
 SUB_TENSORS_PER_BLOCK = 8
 
@@ -30,6 +30,8 @@ class Job:
     ranks: tuple[int, int, int]
     """Of tags, images and users."""
     weights: Weights
+    learns_factors: bool
+    """Whether factors are learned, or are kernels of the graphs."""
     max_sweeps: int
     tolerance: float
     seed: int
@@ -41,6 +43,9 @@ class Job:
 
     def fit(self, known: SubTensors, rng: np.random.Generator) -> Fit:
         """Complete sub-tensors that share their factors."""
+        if not self.learns_factors:
+            given = kernel_factors(known, ranks=self.ranks)
+            return complete_cores(known, given, self.weights)
         start = warm_start(known, ranks=self.ranks, rng=rng)
         return complete(
             known, start, self.weights, max_sweeps=self.max_sweeps, tolerance=self.tolerance

@@ -1,10 +1,14 @@
-"""Where the completion of sub-tensors starts: leading directions of the tags by each mode."""
+"""Where the completion of sub-tensors starts: leading directions of the tags by each mode.
+
+Factors that are not learned but given, as kernels of the three graphs, are made here too.
+"""
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
+from scipy.sparse.linalg import eigsh
 
 from sugartag._typing import FloatArray, IntArray, SparseRows
-from sugartag.methods.ttc.model import Factors, SubTensors
+from sugartag.methods.ttc.model import LARGEST_EIGENVALUE, Factors, SubTensors
 
 SMALL_SIDE = 600
 """A matrix with a side no longer than this is decomposed exactly, through its Gram."""
@@ -42,6 +46,47 @@ def warm_start(
         users=users,
         cores=np.zeros((known.n_pairs, user_rank * image_rank, len(known.tags) * tag_rank)),
     )
+
+
+def kernel_factors(known: SubTensors, *, ranks: tuple[int, int, int]) -> Factors:
+    """Return factors such that ``S x B x C x E`` is ``S x K_T x K_I x K_U``; the cores are 0.
+
+    The kernel of a graph is 2I - L, its normalised affinity made positive semidefinite. A factor
+    has the kernel's leading eigenvectors times their eigenvalues, so that with as many columns as
+    rows it is the kernel itself, but for a rotation of the core.
+    """
+    tag_rank, image_rank, user_rank = ranks
+    images = np.zeros((known.image_laplacian.shape[0], image_rank))
+    for rows in known.image_rows:
+        images[rows] = kernel_rows(_among(known.image_laplacian, rows), image_rank)
+    users = np.zeros((known.user_laplacian.shape[0], user_rank))
+    for rows in known.user_rows:
+        users[rows] = kernel_rows(_among(known.user_laplacian, rows), user_rank)
+    return Factors(
+        tags=tuple(kernel_rows(graph.graph, tag_rank) for graph in known.tag_graphs),
+        images=images,
+        users=users,
+        cores=np.zeros((known.n_pairs, user_rank * image_rank, len(known.tags) * tag_rank)),
+    )
+
+
+def kernel_rows(laplacian: SparseRows, rank: int) -> FloatArray:
+    """Return rows x rank: leading eigenvectors of 2I - L times their eigenvalues, 0 beyond."""
+    size = laplacian.shape[0]
+    length = min(rank, size)
+    kernel = sparse.csr_array(LARGEST_EIGENVALUE * sparse.eye_array(size) - laplacian)
+    if size <= SMALL_SIDE or length >= size - 1:
+        chosen = (size - length, size - 1)
+        values, vectors = linalg.eigh(kernel.toarray(), subset_by_index=chosen)
+    else:
+        values, vectors = eigsh(kernel, length, v0=np.ones(size))
+    made = np.zeros((size, rank))
+    made[:, :length] = vectors * np.maximum(values, 0.0)
+    return made
+
+
+def _among(laplacian: SparseRows, rows: IntArray) -> SparseRows:
+    return sparse.csr_array(laplacian[rows][:, rows])
 
 
 def leading_rows(matrix: SparseRows, rank: int, *, rng: np.random.Generator) -> FloatArray:
