@@ -9,12 +9,9 @@ run again. At the end the page is written anew.
 import argparse
 import logging
 import sys
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from comparison.cases import open_case
 from comparison.defaults import FILE, FORMAT, MEASURES, all_settings, page, score, search, words_of
@@ -27,11 +24,9 @@ from comparison.filling import (
     parsed,
 )
 from comparison.jobs import read_json
+from comparison.parts import measured, smaller_round
 from comparison.rounds import Round
-from comparison.smaller import smaller_round
-from sugartag.engine import LocalEngine
-from sugartag.errors import SugartagError
-from sugartag.methods.registry import make_method, method_names
+from sugartag.methods.registry import method_names
 from sugartag.methods.search_spaces import Point, search_space
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "defaults.md"
@@ -79,25 +74,11 @@ def _try_settings(
 
     def score_at(point: Point) -> float:
         words, settings = words_of(space, point), all_settings(space, point)
-        measure = partial(_measured, here, method, settings)
+        measure = partial(measured, here, method, settings, KEPT)
         file.fill(runs, words, measure, label=f"{label}, {space.settings_at(point)}")
         return score(runs[words])
 
     search(space, trials, score_at)
-
-
-def _measured(here: Round, method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics of a method, or why there are none."""
-    try:
-        found = here.measure(
-            make_method(method, settings),
-            engine=LocalEngine(blas_threads=1),
-            rng=np.random.default_rng(0),
-            replicates=0,
-        )
-    except (SugartagError, MemoryError, np.linalg.LinAlgError) as error:
-        return {"failed": str(error) or type(error).__name__}
-    return {name: found[name] for name in KEPT if found.get(name) is not None}
 
 
 if __name__ == "__main__":

@@ -9,13 +9,10 @@ stopped, and what the result file holds already is not run again.
 import argparse
 import logging
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from comparison.cases import open_case
 from comparison.filling import (
@@ -28,9 +25,7 @@ from comparison.filling import (
 )
 from comparison.jobs import read_json
 from comparison.paper_defaults import FILE, FORMAT, MEASURES, in_words, variants, with_tables
-from comparison.rounds import Round
-from comparison.smaller import smaller_round
-from sugartag.engine import LocalEngine
+from comparison.parts import measured, smaller_round
 from sugartag.methods.sugar_tc import SugarTC
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "methods" / "sugar-tc.md"
@@ -69,19 +64,9 @@ def measure_case(file: ResultFile, name: str, asked: argparse.Namespace) -> None
                 file.fill(
                     runs.setdefault(variant, {}),
                     str(seed),
-                    partial(_measured, here, variants()[variant], seed),
+                    partial(measured, here, SugarTC.name, variants()[variant], KEPT, seed),
                     label=f"{name}, {variant}, seed {seed}",
                 )
-
-
-def _measured(here: Round, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    found = here.measure(
-        SugarTC(**settings),
-        engine=LocalEngine(blas_threads=1),
-        rng=np.random.default_rng(seed),
-        replicates=0,
-    )
-    return {name: found[name] for name in KEPT if found.get(name) is not None}
 
 
 if __name__ == "__main__":

@@ -96,6 +96,7 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
         "start_scale": (2.0, 4.0, 8.0),
         "neighbours": (5, 10, 20, 40),
         "collapse": ("owner", "mean_user"),
+        "learns_tags": _YES_OR_NO,
     },
     "ttc1": _TRICLUSTERS,
     "ttc2": _TRICLUSTERS,

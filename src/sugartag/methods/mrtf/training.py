@@ -201,6 +201,8 @@ class Descent:
     batch_size: int
     rate: float
     n_wrong: int
+    learns_tags: bool = True
+    """Whether the tag factors move, or stay as they start."""
 
     def run(
         self,
@@ -226,7 +228,8 @@ class Descent:
                 movers[0].descend(flat, step.core.reshape(flat.shape))
                 movers[1].descend(users, step.users, step.user)
                 movers[2].descend(images, step.images, step.image)
-                movers[3].descend(tags, step.tags)
+                if self.learns_tags:
+                    movers[3].descend(tags, step.tags)
             _renew_nobody(users, objective.posts.owner)
             logger.debug("epoch %d of %d", epoch + 1, self.epochs)
             after_epoch()

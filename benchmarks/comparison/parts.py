@@ -1,6 +1,8 @@
-"""Rounds of a part of a collection, for what is measured many times."""
+"""Rounds of a part of a collection, for what is measured many times or takes long."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -9,31 +11,61 @@ from comparison.div400 import Landmark, LandmarkPhotos, LandmarkRound
 from comparison.rounds import HIDDEN_SHARE, Case, Round, TaskRound
 from sugartag._typing import IntArray
 from sugartag.collection.model import Collection
-from sugartag.collection.subset import some_images
+from sugartag.collection.subset import some_images, tag_counts
+from sugartag.engine import LocalEngine
+from sugartag.errors import SugartagError
 from sugartag.evaluation.protocol import hidden_task, truth_task
+from sugartag.methods.registry import make_method
 
 LARGEST_OWNER = 0.25
 """Of the photographs wanted; owners with more are left out."""
 
 
-def smaller_round(case: Case, n_images: int) -> Round:
+def smaller_round(case: Case, n_images: int, min_uses: int = 0) -> Round:
     """Return the first round of a case with about so many images, measured once.
 
-    Of photographs and drawings whole owners are kept, of landmarks all their photos.
+    Of photographs and drawings whole owners are kept, of landmarks all their photos. Where a
+    number of uses is given, only tags with so many are left, and those that are concepts.
     """
     here = case.start(0)
     if isinstance(here, LandmarkRound):
         return LandmarkRound(photos_of_some_landmarks(here.photos, n_images))
     if isinstance(here, CategoryRound):
         kept = _some(here.collection.n_images, n_images)
-        return CategoryRound(some_images(here.collection, kept))
+        return CategoryRound(frequent_tags(some_images(here.collection, kept), min_uses))
     if not isinstance(here, TaskRound):
         return here
     if case.collection is not None and case.collection.n_images > n_images:
-        part = images_of_some(case.collection, n_images)
+        part = frequent_tags(images_of_some(case.collection, n_images), min_uses)
         hides = here.task.hidden is not None
         here = TaskRound(hidden_task(part, HIDDEN_SHARE, 0) if hides else truth_task(part), False)
     return replace(here, author_aware=False)
+
+
+def measured(
+    here: Round, method: str, settings: Mapping[str, Any], kept: Sequence[str], seed: int = 0
+) -> dict[str, Any]:
+    """Return the metrics of a method, or why there are none."""
+    try:
+        found = here.measure(
+            make_method(method, settings),
+            engine=LocalEngine(blas_threads=1),
+            rng=np.random.default_rng(seed),
+            replicates=0,
+        )
+    except (SugartagError, MemoryError, np.linalg.LinAlgError) as error:
+        return {"failed": str(error) or type(error).__name__}
+    return {name: found[name] for name in kept if found.get(name) is not None}
+
+
+def frequent_tags(collection: Collection, min_uses: int) -> Collection:
+    """Return the collection with the tags that have so many uses, or are concepts, alone."""
+    names = np.array(collection.tag_names)
+    kept = np.flatnonzero(
+        (tag_counts(collection) >= min_uses) | np.isin(names, collection.concept_names)
+    )
+    shards = tuple(replace(one, tags=one.tags[:, kept]) for one in collection.shards)
+    return replace(collection, shards=shards, tag_names=tuple(names[kept].tolist()))
 
 
 def images_of_some(collection: Collection, n_images: int) -> Collection:
