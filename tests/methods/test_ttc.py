@@ -13,6 +13,7 @@ from sugartag.errors import CollectionError, SettingsError
 from sugartag.linalg.laplacian import laplacian, symmetrised
 from sugartag.linalg.sylvester import GraphSylvester
 from sugartag.methods.ttc import TTC1, TTC2
+from sugartag.methods.ttc.completion import kernel_factors, leading_rows, warm_start
 from sugartag.methods.ttc.fitted import FittedTTC
 from sugartag.methods.ttc.model import Factors, SubTensors, Weights, objective
 from sugartag.methods.ttc.solver import (
@@ -23,7 +24,6 @@ from sugartag.methods.ttc.solver import (
     with_tags,
     with_users,
 )
-from sugartag.methods.ttc.start import kernel_factors, leading_rows, warm_start
 
 N_IMAGES, N_USERS, TAG_SIZES = 24, 6, (5, 4)
 RANKS = (3, 4, 2)

@@ -28,9 +28,9 @@ from sugartag.completion.project import anchor_tags, project_images
 from sugartag.completion.tag_basis import TagBasis
 from sugartag.engine.base import Engine, stage
 from sugartag.features.normalise import visual_rows
-from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.graph.gram import LinkGrams, link_sums
 from sugartag.graph.image_links import ImageLinker, median_distance
+from sugartag.graph.tag_affinity import collection_affinity
 from sugartag.graph.user_links import user_links
 from sugartag.linalg.modes import apply_to_tags
 

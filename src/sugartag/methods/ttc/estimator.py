@@ -17,7 +17,7 @@ from sugartag._typing import SparseRows
 from sugartag.anchors.owners import owner_profiles
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine, stage
-from sugartag.graph.collection_affinity import collection_affinity, count_tags_together
+from sugartag.graph.tag_affinity import collection_affinity, count_tags_together
 from sugartag.methods.settings import require, require_not_negative
 from sugartag.methods.tag_prior import images_with_each_tag
 from sugartag.methods.tag_vote import all_tags
