@@ -17,19 +17,21 @@ from sugartag.errors import SugartagError
 from sugartag.evaluation.protocol import hidden_task, truth_task
 from sugartag.methods.registry import make_method
 
+MIN_USES = 5
+"""Uses in the part that a tag has at least: a part has few of the whole vocabulary."""
 LARGEST_OWNER = 0.25
 """Of the photographs wanted; owners with more are left out."""
 
 
-def smaller_round(case: Case, n_images: int, min_uses: int = 0) -> Round:
+def smaller_round(case: Case, n_images: int, min_uses: int = MIN_USES) -> Round:
     """Return the first round of a case with about so many images, measured once.
 
-    Of photographs and drawings whole owners are kept, of landmarks all their photos. Where a
-    number of uses is given, only tags with so many are left, and those that are concepts.
+    Of photographs and drawings whole owners are kept, of landmarks all their photos. Only tags
+    with so many uses are left, and those that are concepts or stand for a landmark.
     """
     here = case.start(0)
     if isinstance(here, LandmarkRound):
-        return LandmarkRound(photos_of_some_landmarks(here.photos, n_images))
+        return LandmarkRound(photos_of_some_landmarks(here.photos, n_images, min_uses))
     if isinstance(here, CategoryRound):
         kept = _some(here.collection.n_images, n_images)
         return CategoryRound(frequent_tags(some_images(here.collection, kept), min_uses))
@@ -61,11 +63,15 @@ def measured(
 def frequent_tags(collection: Collection, min_uses: int) -> Collection:
     """Return the collection with the tags that have so many uses, or are concepts, alone."""
     names = np.array(collection.tag_names)
-    kept = np.flatnonzero(
-        (tag_counts(collection) >= min_uses) | np.isin(names, collection.concept_names)
-    )
+    is_kept = (tag_counts(collection) >= min_uses) | np.isin(names, collection.concept_names)
+    return _with_tags(collection, np.flatnonzero(is_kept))
+
+
+def _with_tags(collection: Collection, kept: IntArray) -> Collection:
+    """Return the collection with these tags alone, in their order."""
     shards = tuple(replace(one, tags=one.tags[:, kept]) for one in collection.shards)
-    return replace(collection, shards=shards, tag_names=tuple(names[kept].tolist()))
+    names = tuple(collection.tag_names[tag] for tag in kept.tolist())
+    return replace(collection, shards=shards, tag_names=names)
 
 
 def images_of_some(collection: Collection, n_images: int) -> Collection:
@@ -79,7 +85,9 @@ def images_of_some(collection: Collection, n_images: int) -> Collection:
     return some_images(collection, np.flatnonzero(np.isin(collection.owner, kept)))
 
 
-def photos_of_some_landmarks(photos: LandmarkPhotos, n_images: int) -> LandmarkPhotos:
+def photos_of_some_landmarks(
+    photos: LandmarkPhotos, n_images: int, min_uses: int
+) -> LandmarkPhotos:
     """Return the photos of landmarks drawn until there are so many photos."""
     order = np.random.default_rng(0).permutation(len(photos.landmarks)).tolist()
     chosen: list[Landmark] = []
@@ -89,8 +97,18 @@ def photos_of_some_landmarks(photos: LandmarkPhotos, n_images: int) -> LandmarkP
             break
         chosen.append(photos.landmarks[number])
         kept = np.union1d(kept, chosen[-1].photo)
-    moved = [replace(each, photo=np.searchsorted(kept, each.photo)) for each in chosen]
-    return LandmarkPhotos(some_images(photos.collection, kept), tuple(moved))
+    part = some_images(photos.collection, kept)
+    standing = np.concatenate([each.tag for each in chosen])
+    tags = np.union1d(np.flatnonzero(tag_counts(part) >= min_uses), standing)
+    moved = tuple(
+        replace(
+            each,
+            photo=np.searchsorted(kept, each.photo),
+            tag=np.searchsorted(tags, each.tag),
+        )
+        for each in chosen
+    )
+    return LandmarkPhotos(_with_tags(part, tags), moved)
 
 
 def _some(n_all: int, n_images: int) -> IntArray:
