@@ -17,6 +17,7 @@ PRINTED = "sugar-tc, preset printed"
 CONTENDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "original": ("original", {}),
     "tag-prior": ("tag-prior", {}),
+    "tag-vote, one vote an owner": ("tag-vote", {"one_vote_per_owner": True}),
     "tag-vote": ("tag-vote", {}),
     "sugar-tc": ("sugar-tc", {}),
     "sugar-tc, no own tags": ("sugar-tc", {"own_weight": 0.0}),

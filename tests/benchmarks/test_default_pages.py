@@ -76,7 +76,10 @@ def test_settings_in_words_name_every_choice_so_that_defaults_may_change():
 
 
 def test_the_ratio_is_that_of_the_defaults_to_the_best():
-    runs = {"per_owner=False": {"map": 0.2, "miap": 0.4}, "per_owner=True": {"map": 0.4, "miap": 0.8}}
+    runs = {
+        "per_owner=False": {"map": 0.2, "miap": 0.4},
+        "per_owner=True": {"map": 0.4, "miap": 0.8},
+    }
 
     assert defaults.ratio(runs, search_space("tag-prior")) == pytest.approx(0.5)
     assert defaults.ratio({}, search_space("tag-prior")) is None
