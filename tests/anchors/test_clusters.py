@@ -6,8 +6,8 @@ from threadpoolctl import threadpool_limits
 
 from planted import OF_NOBODY, resharded
 from sugartag.anchors import clusters
+from sugartag.anchors.clusters import nearest_in_group
 from sugartag.anchors.cocluster import spectral_coclusters
-from sugartag.anchors.nearest import nearest_in_group
 from sugartag.anchors.owners import owner_profiles, owner_vectors
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bench_paper import PAGE
 from comparison.filling import RESULTS
 from comparison.jobs import read_json
-from comparison.paper import FILE, default_table, paper_table, trials_of, with_tables
-from sugartag.methods.registry import make_method
+from comparison.paper import FILE, paper_table, with_tables
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +22,7 @@ def test_the_page_of_sugar_tc_has_the_tables_of_the_result_file(document):
 
 
 @pytest.mark.parametrize("case", ["documerica", "openclipart", "mdi"])
-@pytest.mark.parametrize("peer", ["original", "tag-prior", "tag-vote"])
+@pytest.mark.parametrize("peer", ["original", "tag-prior", "tag-vote, one vote an owner"])
 def test_sugar_tc_beats_the_simplest_peers_in_both_rankings(case, peer, document):
     runs = document["cases"][case]
 
@@ -36,22 +34,12 @@ def test_sugar_tc_beats_the_simplest_peers_in_both_rankings(case, peer, document
 def test_with_own_tags_its_ten_best_are_better_than_the_tags_as_given(document):
     runs = document["cases"]["documerica"]
 
+    peers = ("original", "tag-vote, one vote an owner")
     for seed, ours in runs["sugar-tc"].items():
-        assert ours["f_top10"] > max(runs[p][seed]["f_top10"] for p in ("original", "tag-vote"))
+        assert ours["f_top10"] > max(runs[peer][seed]["f_top10"] for peer in peers)
 
 
-def test_settings_that_are_drawn_can_be_made_and_differ():
-    drawn = trials_of("sugar-tc", 5)
-
-    assert len(drawn) == 5
-    for settings in drawn.values():
-        assert make_method("sugar-tc", settings) is not None
-
-
-def test_tables_have_means_over_seeds_and_the_best_of_what_was_drawn():
+def test_the_table_has_means_over_seeds():
     runs = {"0": {"map": 0.2, "miap": 0.4}, "1": {"map": 0.4, "miap": 0.4}}
-    drawn = {"defaults": {"map": 0.4, "miap": 0.6}, "a=1": {"map": 0.5, "miap": 0.7}}
 
     assert "| sugar-tc | 0.300 | 0.400 |" in paper_table({"mdi": {"sugar-tc": runs}})
-    row = default_table({"lr": drawn}).splitlines()[-1]
-    assert row == f"| lr | 0.500 | 0.600 | {np.round(0.5 / 0.6, 2)} | 1 | `a=1` |"

@@ -67,7 +67,7 @@ def test_tuned_settings_are_taken_and_a_setting_typed_wins(photos, tuned, tmp_pa
 
     settings = read(out)["methods"]["tag-vote"]["settings"]
     assert (settings["neighbours"], settings["subtract_prior"]) == (9, False)
-    assert settings["one_vote_per_owner"] is True
+    assert settings["one_vote_per_owner"] is False
 
 
 def test_a_fit_takes_tuned_settings_too(photos, tuned, tmp_path):

@@ -31,7 +31,7 @@ def with_squared_affinity(problem, squared):
 
 @pytest.mark.parametrize("kept", [1, 2, 4, 5])
 def test_the_answer_is_that_of_the_affinity_it_stands_for(problem, kept):
-    basis = TruncatedBasis.of(problem.tag_affinity, kept, problem.target.dtype)
+    basis = TruncatedBasis.of(problem.tag_basis, kept)
     vectors, identity = basis.vectors, np.eye(len(problem.target))
     squared = vectors * basis.strengths @ vectors.T
     squared += basis.rest * (identity - vectors @ vectors.T)
@@ -51,7 +51,7 @@ def test_what_is_kept_leaves_the_others_as_alike_as_can_be(problem, kept):
         for some in (strengths[first : first + left] for first in range(kept + 1))
     ]
 
-    basis = TruncatedBasis.of(problem.tag_affinity, kept, problem.target.dtype)
+    basis = TruncatedBasis.of(problem.tag_basis, kept)
 
     assert basis.spread == pytest.approx(min(spreads), abs=1e-12)
     np.testing.assert_allclose(basis.vectors.T @ basis.vectors, np.eye(kept), atol=1e-12)
@@ -106,7 +106,7 @@ def test_tags_apart_from_all_others_are_kept_or_left_like_any():
     affinity[0, 1] = affinity[1, 0] = 0.1
     problem = replace(problem, tag_affinity=sparse.csr_array(affinity))
 
-    basis = TruncatedBasis.of(problem.tag_affinity, 2, problem.target.dtype)
+    basis = TruncatedBasis.of(problem.tag_basis, 2)
     done = complete_exactly(problem, tag_components=2)
 
     assert sorted(np.abs(basis.vectors).argmax(axis=0)) == [2, 6]

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from sugartag.linalg.row_shares import row_shares
+from sugartag.linalg.laplacian import row_shares
 
 
 def test_a_row_adds_up_to_one_and_an_empty_row_stays_empty():

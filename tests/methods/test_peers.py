@@ -41,7 +41,8 @@ def line():
 
 
 def vote(collection, engine, rng, images=slice(0, 7), strangers_only=False, **settings):
-    asked = {"unit_features": False, "subtract_prior": False, "whitening": 0.0, **settings}
+    plain = {"unit_features": False, "subtract_prior": False, "whitening": 0.0}
+    asked = {**plain, "one_vote_per_owner": True, **settings}
     model = TagVote(**asked).fit(collection, engine=engine, rng=rng)
     return model.scores(collection.rows(images), strangers_only=strangers_only)
 

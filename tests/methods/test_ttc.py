@@ -13,10 +13,17 @@ from sugartag.errors import CollectionError, SettingsError
 from sugartag.linalg.laplacian import laplacian, symmetrised
 from sugartag.linalg.sylvester import GraphSylvester
 from sugartag.methods.ttc import TTC1, TTC2
+from sugartag.methods.ttc.completion import kernel_factors, leading_rows, warm_start
 from sugartag.methods.ttc.fitted import FittedTTC
 from sugartag.methods.ttc.model import Factors, SubTensors, Weights, objective
-from sugartag.methods.ttc.solver import complete, with_cores, with_images, with_tags, with_users
-from sugartag.methods.ttc.start import leading_rows, warm_start
+from sugartag.methods.ttc.solver import (
+    complete,
+    complete_cores,
+    with_cores,
+    with_images,
+    with_tags,
+    with_users,
+)
 
 N_IMAGES, N_USERS, TAG_SIZES = 24, 6, (5, 4)
 RANKS = (3, 4, 2)
@@ -111,6 +118,49 @@ def slope(known: SubTensors, factors: Factors, weights: Weights, field: str) -> 
             ends.append(objective(known, replace(factors, **{field: value}), weights))
         slopes.append(abs(ends[0] - ends[1]) / 2e-4)
     return max(slopes)
+
+
+@BOTH
+def test_kernel_factors_give_the_minimiser_of_the_tensor_kernel_by_a_dense_solve(loss):
+    rng = np.random.default_rng(3)
+    graphs = {name: some_graph(size, rng) for name, size in (("tag", 4), ("image", 6), ("user", 3))}
+    owner, tags = np.array([0, 1, 2, 2, 1, 0]), (rng.random((6, 4)) < 0.4).astype(np.float64)
+    known = SubTensors(
+        tags=(sparse.csr_array(tags),),
+        pair_starts=np.array([0, 6]),
+        image=np.arange(6),
+        owner=owner,
+        is_fitted=np.ones(6),
+        pair_image_cluster=np.zeros(1, np.int64),
+        pair_user_cluster=np.zeros(1, np.int64),
+        image_rows=(np.arange(6),),
+        user_rows=(np.arange(3),),
+        tag_graphs=(GraphSylvester.of(graphs["tag"]),),
+        image_laplacian=graphs["image"],
+        user_laplacian=graphs["user"],
+    )
+
+    ridge = 0.3
+    fit = complete_cores(known, kernel_factors(known, ranks=(4, 6, 3)), Weights(ridge, 0.7, loss))
+
+    # min over S of |D - S x K_T x K_I x K_U|^2 + ridge |S|^2, on posts only or on every cell.
+    kernels = [2.0 * np.eye(graph.shape[0]) - graph.toarray() for graph in graphs.values()]
+    whole = np.kron(kernels[0], np.kron(kernels[1], kernels[2]))
+    tensor, counted = np.zeros((4, 6, 3)), np.zeros((4, 6, 3), dtype=bool)
+    tensor[:, np.arange(6), owner] = tags.T
+    counted[:, np.arange(6), owner] = True
+    some = whole if loss == "full" else whole * counted.reshape(-1, 1)
+    core = np.linalg.solve(some.T @ some + ridge * np.eye(len(whole)), some.T @ tensor.ravel())
+    expected = (whole @ core).reshape(tensor.shape)
+    factors = fit.factors
+    made = np.einsum(
+        "cia,ta,nc,mi->tmn",
+        factors.cores[0].reshape(3, 6, 4),
+        factors.tags[0],
+        factors.users,
+        factors.images,
+    )
+    np.testing.assert_allclose(made, expected, atol=1e-9)
 
 
 @BOTH

@@ -10,7 +10,7 @@ from sugartag.anchors.owners import owner_profiles
 from sugartag.collection.build import collection_from_arrays
 from sugartag.collection.model import Collection
 from sugartag.engine import LocalEngine
-from sugartag.graph.collection_affinity import count_tags_together
+from sugartag.graph.tag_affinity import count_tags_together
 from sugartag.methods.tag_vote import all_tags
 from sugartag.methods.ttc.triclusters import ClusterCounts, TriClusters, counted, tricluster
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray
+from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine, row_blocks
 from sugartag.features.normalise import visual_rows
@@ -226,3 +226,14 @@ def _means(rows: FloatArray, centres: FloatArray, label: IntArray, sums: FloatAr
         sums[empty], counts[empty] = rows[far], 1
     means = sums / np.maximum(counts, 1)[:, None]
     return np.where(counts[:, None] > 0, means, centres).astype(rows.dtype)
+
+
+def nearest_in_group(
+    group: IntArray, distance: FloatArray, count: int, allowed: BoolArray
+) -> IntArray:
+    """Return, ascending, the ``count`` nearest allowed rows of every group; ties by row."""
+    rows = np.flatnonzero(allowed)
+    order = rows[np.lexsort((rows, distance[rows], group[rows]))]
+    sizes = np.unique(group[order], return_counts=True)[1]
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.sort(order[np.arange(len(order)) - starts < count])

@@ -12,8 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sugartag._typing import BoolArray, FloatArray, IntArray
-from sugartag.anchors.clusters import Clusters, k_means_centres, nearest_centres
-from sugartag.anchors.nearest import nearest_in_group
+from sugartag.anchors.clusters import Clusters, k_means_centres, nearest_centres, nearest_in_group
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,8 @@ from typing import Literal
 import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
-from sugartag.anchors.clusters import Clusters, image_clusters, owner_clusters
+from sugartag.anchors.clusters import Clusters, image_clusters, nearest_in_group, owner_clusters
 from sugartag.anchors.cocluster import cocluster_units, printed_units
-from sugartag.anchors.nearest import nearest_in_group
 from sugartag.anchors.owners import owner_vectors
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine

@@ -17,6 +17,8 @@ from sugartag.engine.base import row_blocks
 
 CELLS_TURNED = 1 << 24
 """Of the tensor, at a time."""
+USERS_AT_ONCE = 32
+"""Users that the tensor is contracted with in one product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,16 +110,18 @@ def _fewer_by_user(
 def _user_by_user(
     tensor: FloatArray, image_links: SparseRows, user_links: SparseRows, users: IntArray
 ) -> FloatArray:
-    """Return tags x images: A ×₂ a_i ×₃ b_k, the tensor contracted with each b_k once."""
-    found = np.zeros((len(tensor), len(users)), dtype=np.result_type(image_links, tensor))
-    for user in np.unique(users).tolist():
-        links = slice(*user_links.indptr[user : user + 2])
-        anchors, weights = user_links.indices[links], user_links.data[links]
-        of_user = np.zeros(tensor.shape[:2], dtype=found.dtype)
-        for anchor, weight in zip(anchors.tolist(), weights.tolist(), strict=True):
-            of_user += weight * tensor[:, :, anchor]
-        images = np.flatnonzero(users == user)
-        found[:, images] = (image_links[images] @ of_user.T).T
+    """Return tags x images: A ×₂ a_i ×₃ b_k, the tensor contracted with the b_k of some users."""
+    n_tags, n_anchors, _ = tensor.shape
+    found = np.zeros((n_tags, len(users)), dtype=np.result_type(image_links, tensor))
+    different = np.unique(users)
+    for block in row_blocks(len(different), USERS_AT_ONCE):
+        weights = user_links[different[block]].toarray().T.astype(tensor.dtype)
+        images_of = [np.flatnonzero(users == user) for user in different[block].tolist()]
+        links_of = [image_links[images].T for images in images_of]
+        for tags in row_blocks(n_tags, max(1, CELLS_TURNED // (n_anchors * weights.shape[1]))):
+            of_users = np.ascontiguousarray((tensor[tags] @ weights).transpose(2, 0, 1))
+            for of_user, images, links in zip(of_users, images_of, links_of, strict=True):
+                found[tags, images] = of_user @ links
     return found
 
 

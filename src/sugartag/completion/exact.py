@@ -85,8 +85,7 @@ class ExactSolver:
     @classmethod
     def of(cls, problem: CompletionProblem) -> "ExactSolver":
         """Find the bases in which the problem is nearly diagonal."""
-        tags = TagBasis.of(problem.tag_affinity, problem.target.dtype)
-        return cls(problem, tags, ComponentSystem.of(problem))
+        return cls(problem, problem.tag_basis, ComponentSystem.of(problem))
 
     def solve_in_place(self, tensor: FloatArray) -> Solved:
         """Turn B into A."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sugartag._typing import FloatArray, SparseRows
+from sugartag.completion.tag_basis import TagBasis
 from sugartag.engine.base import row_blocks
 from sugartag.graph.gram import LinkGrams
 from sugartag.linalg.modes import apply_to_tags, inner
@@ -77,6 +78,16 @@ class CompletionProblem:
     penalties: Penalties
     threads: int = 1
     """Threads that solvers may use, each on its own slab of tags."""
+    known_basis: TagBasis | None = None
+    """The eigenbasis of T, if it was found while there was room; solvers that need it and are not
+    given it find it beside the tensor."""
+
+    @property
+    def tag_basis(self) -> TagBasis:
+        """The eigenbasis of T."""
+        if self.known_basis is not None:
+            return self.known_basis
+        return TagBasis.of(self.tag_affinity, self.target.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:

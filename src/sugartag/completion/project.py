@@ -20,6 +20,10 @@ from sugartag.linalg.threads import run_parts
 
 TAGS_PER_RUN = 64
 """Tags that a thread adds up in one go; each has its own slice of the tensor."""
+ROWS_AT_ONCE = 4096
+"""Images of one tag whose links are multiplied in one product."""
+LINKS_KEPT = 1 << 23
+"""Links collected before they are added to the tensor: each time the whole of it is walked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +68,31 @@ def project_images(
     linked_blocks = engine.map(
         link_images, collection.blocks(), collection, linker, unit_features, left_out
     )
+    waiting: list[LinkedBlock] = []
     for linked in linked_blocks:
-        of_owners = user_links[linked.owner]
-        add_posts(posts, linked.tags, linked.links, of_owners, threads=engine.threads)
+        waiting.append(linked)
+        if sum(block.links.nnz for block in waiting) >= LINKS_KEPT:
+            _add_blocks(posts, waiting, user_links, threads=engine.threads)
+            waiting = []
         image_sums = linked.sums if image_sums is None else image_sums + linked.sums
         of_somebody = linked.owner < user_links.shape[0] - 1
         n_given += linked.tags[np.flatnonzero(of_somebody)].nnz
     if image_sums is None:
         raise ValueError("there are no images to project")
+    _add_blocks(posts, waiting, user_links, threads=engine.threads)
     return Projection(image_sums, posts, n_given)
+
+
+def _add_blocks(
+    posts: FloatArray, blocks: list[LinkedBlock], user_links: SparseRows, *, threads: int
+) -> None:
+    """Add the images of some blocks to the tensor."""
+    if not blocks:
+        return
+    tags = sparse.csr_array(sparse.vstack([block.tags for block in blocks], format="csr"))
+    links = sparse.csr_array(sparse.vstack([block.links for block in blocks], format="csr"))
+    owner = np.concatenate([block.owner for block in blocks])
+    add_posts(posts, tags, links, user_links[owner], threads=threads)
 
 
 def link_images(
@@ -102,16 +122,17 @@ def add_posts(
     Each tag touches only the anchors its images are linked to, which for a rare tag are few.
     """
     by_tag = tags.tocsc()
-    images = links.toarray().astype(posts.dtype)
-    users = user_links.toarray().astype(posts.dtype)
+    images, users = links.astype(posts.dtype), user_links.astype(posts.dtype)
     used = np.flatnonzero(np.diff(by_tag.indptr))
 
     def add(run: slice) -> None:
         for tag in used[run]:
             with_tag = by_tag.indices[by_tag.indptr[tag] : by_tag.indptr[tag + 1]]
-            image_part, user_part = images[with_tag], users[with_tag]
-            linked = np.flatnonzero(image_part.any(axis=0))
-            posts[tag, linked] += image_part[:, linked].T @ user_part
+            for some in row_blocks(len(with_tag), ROWS_AT_ONCE):
+                image_part = images[with_tag[some]].toarray()
+                linked = np.flatnonzero(image_part.any(axis=0))
+                user_part = users[with_tag[some]].toarray()
+                posts[tag, linked] += image_part[:, linked].T @ user_part
 
     run_parts(add, row_blocks(len(used), TAGS_PER_RUN), threads)
 

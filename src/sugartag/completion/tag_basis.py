@@ -75,8 +75,10 @@ class TagBasis:
 def _apply(matrix: FloatArray, tags: IntArray, tensor: FloatArray, threads: int) -> None:
     require_contiguous(tensor)
     flat = tensor.reshape(len(tensor), -1)
+    # A slice where it is all of them: an index array copies what it takes out.
+    rows = slice(None) if len(tags) == len(flat) else tags
 
     def apply(columns: slice) -> None:
-        flat[tags, columns] = matrix @ flat[tags, columns]
+        flat[rows, columns] = matrix @ flat[rows, columns]
 
     run_parts(apply, column_chunks(flat.shape[1]), threads)

@@ -15,11 +15,10 @@ With e = ⟨B, M(s̄)⁻¹B⟩ of what is left, the objective of A is above the 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from sugartag._typing import BoolArray, FloatArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray
 from sugartag.completion.component import ComponentSystem
 from sugartag.completion.problem import AnchorSums, CompletionProblem
 from sugartag.completion.slabs import Keep, SlabSums, Solved, solve_slabs
@@ -42,9 +41,8 @@ class TruncatedBasis:
     """δ."""
 
     @classmethod
-    def of(cls, affinity: SparseRows, kept: int, dtype: np.dtype[Any]) -> "TruncatedBasis":
-        """Decompose a symmetric T and keep this many eigenvectors; the others are one at least."""
-        whole = TagBasis.of(affinity, dtype)
+    def of(cls, whole: TagBasis, kept: int) -> "TruncatedBasis":
+        """Keep this many eigenvectors of T; the others are one at least."""
         strengths = whole.values**2
         chosen, rest, spread = _outside_the_narrowest(strengths, kept)
         return cls(whole.vectors(chosen), strengths[chosen], rest, spread)
@@ -125,7 +123,7 @@ class TruncatedSolver:
     @classmethod
     def of(cls, problem: CompletionProblem, kept: int) -> "TruncatedSolver":
         """Find the bases, keeping this many eigenvectors of the tags."""
-        tags = TruncatedBasis.of(problem.tag_affinity, kept, problem.target.dtype)
+        tags = TruncatedBasis.of(problem.tag_basis, kept)
         return cls(problem, tags, ComponentSystem.of(problem))
 
     def solve_in_place(self, tensor: FloatArray) -> Truncated:

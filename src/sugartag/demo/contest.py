@@ -37,7 +37,10 @@ CONTESTANTS = (
     Contestant("original", "original", {}, "the tags as they are; it can find no hidden tag"),
     Contestant("tag-prior", "tag-prior", {}, "the most used tags, for every picture the same"),
     Contestant(
-        "tag-vote", "tag-vote", {}, "the 20 pictures that look most alike vote, one vote an owner"
+        "tag-vote",
+        "tag-vote",
+        {"one_vote_per_owner": True},
+        "the 20 pictures that look most alike vote, one vote an owner",
     ),
     Contestant(
         "tag-vote, all vote",

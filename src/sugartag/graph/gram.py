@@ -12,6 +12,9 @@ import numpy as np
 
 from sugartag._typing import FloatArray, SparseRows
 
+DENSE_FROM = 0.1
+"""Share of links from which dense products are faster."""
+
 
 @dataclass(frozen=True, eq=False)
 class LinkSums:
@@ -65,11 +68,11 @@ def link_sums(links: SparseRows) -> LinkSums:
     """Sum up some rows of a link matrix."""
     rows = links.astype(np.float64)
     degrees = np.asarray(rows.sum(axis=1)).ravel()
+    column_sums = np.asarray(rows.sum(axis=0), dtype=np.float64).ravel()
+    if rows.nnz > DENSE_FROM * rows.shape[0] * rows.shape[1]:
+        dense = rows.toarray()
+        return LinkSums(column_sums, dense.T @ dense, dense.T @ (dense * degrees[:, None]))
     weighted = rows.copy()
     weighted.data *= np.repeat(degrees, np.diff(rows.indptr))
     transposed = rows.T
-    return LinkSums(
-        column_sums=np.asarray(rows.sum(axis=0), dtype=np.float64).ravel(),
-        gram=(transposed @ rows).toarray(),
-        weighted_gram=(transposed @ weighted).toarray(),
-    )
+    return LinkSums(column_sums, (transposed @ rows).toarray(), (transposed @ weighted).toarray())

@@ -4,15 +4,17 @@ Read the counts off the collection block by block with :func:`cooccurrence`, who
 then make the affinity of them once. Nothing here is dense in tags by tags.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag.collection.model import Collection
+from sugartag.engine.base import Block, Engine
 from sugartag.errors import CollectionError, SettingsError
-from sugartag.graph.wordnet import LinSimilarity
+from sugartag.graph.wordnet import LinSimilarity, load_taxonomy
 
 ROWS_PER_BLOCK = 512
 CELLS_PER_BLOCK = 2**22
@@ -193,3 +195,34 @@ def _symmetric(kept: list[_Links], diagonal: FloatArray) -> SparseRows:
     both = sparse.csr_array(links.maximum(links.T.tocsr()))
     both.sort_indices()
     return both
+
+
+def collection_affinity(
+    collection: Collection,
+    *,
+    cooccurrence_weight: float,
+    taxonomy_weight: float,
+    links_per_tag: int | None,
+    diagonal: Diagonal = "one",
+    engine: Engine,
+    weighed: Callable[[SparseRows], SparseRows] | None = None,
+) -> SparseRows:
+    """Return T of eq. 5 for the collection's own tags and counts, weighed first if so asked."""
+    counts = engine.sum(count_tags_together, collection.blocks(), collection)
+    lin = None
+    if taxonomy_weight > 0:
+        uses = counts.diagonal().astype(np.int64)
+        lin = LinSimilarity.of_tags(load_taxonomy(), collection.tag_names, uses)
+    return tag_affinity(
+        counts if weighed is None else weighed(counts),
+        lin,
+        cooccurrence_weight=cooccurrence_weight,
+        taxonomy_weight=taxonomy_weight,
+        links_per_tag=links_per_tag,
+        diagonal=diagonal,
+    )
+
+
+def count_tags_together(block: Block, collection: Collection) -> SparseRows:
+    """Count how often each two tags stand on the same image of a block."""
+    return cooccurrence(collection.tags_of(block))

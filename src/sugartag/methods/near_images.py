@@ -37,12 +37,12 @@ class NearImages:
     def links(self, rows: Rows, *, strangers_only: bool) -> SparseRows:
         """Return rows x fitted images; none to itself nor, if so asked, to the same owner's."""
         collection = self.collection
-        owner, present = _separate_owners(collection), np.flatnonzero(collection.described)
+        owner, present = separate_owners(collection), np.flatnonzero(collection.described)
         found = nearest_rows(
             self._prepared(rows.features_like(self.collection.n_features)),
             self._searched(),
             self.neighbours,
-            query_labels=_own_labels(rows, owner) if strangers_only else rows.position,
+            query_labels=own_labels(rows, owner) if strangers_only else rows.position,
             row_labels=owner[present] if strangers_only else present,
         ).among(present, collection.n_images, rows.described)
         return gaussian_links(found, n_rows=collection.n_images, bandwidth=self.bandwidth)
@@ -90,7 +90,7 @@ def read_features(block: Block, collection: Collection, unit_features: bool) -> 
     return unit_rows(features) if unit_features else features
 
 
-def _separate_owners(collection: Collection) -> IntArray:
+def separate_owners(collection: Collection) -> IntArray:
     """Return the owner of each image; an image without one has an owner of its own."""
     images = np.arange(collection.n_images)
     return np.where(
@@ -98,7 +98,7 @@ def _separate_owners(collection: Collection) -> IntArray:
     )
 
 
-def _own_labels(rows: Rows, owner: IntArray) -> IntArray:
+def own_labels(rows: Rows, owner: IntArray) -> IntArray:
     """Return whose images each row must not be linked to; one without an owner may, to all."""
     is_new = rows.position >= len(owner)
     return np.where(is_new, rows.owner, owner[np.where(is_new, 0, rows.position)])

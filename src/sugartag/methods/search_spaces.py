@@ -41,6 +41,7 @@ _TRICLUSTERS: Mapping[Choice, tuple[Any, ...]] = {
     "prior_weight": (0.01, 0.1, 1.0),
     "block_share": (0.0, 0.1, 0.5),
     "tag_clusters": (None, 1),
+    "factors": ("learned", "kernel"),
 }
 
 SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
@@ -95,6 +96,7 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
         "start_scale": (2.0, 4.0, 8.0),
         "neighbours": (5, 10, 20, 40),
         "collapse": ("owner", "mean_user"),
+        "learns_tags": _YES_OR_NO,
     },
     "ttc1": _TRICLUSTERS,
     "ttc2": _TRICLUSTERS,
@@ -112,8 +114,14 @@ SEARCH_SPACES: Mapping[str, Mapping[Choice, tuple[Any, ...]]] = {
         ),
         "links_per_tag": (0, 3, 10),
         "units_per_cluster": (None, 3, 6),
+        ("image_clusters", "user_clusters"): ((40, 12), (20, 6), (60, 18)),
         # Eq. 12 needs strong smoothness: without it the sums of the tensor cancel.
-        ("scoring", "neighbours"): (("reconstruction", 10), ("assignment", 10), ("assignment", 30)),
+        ("scoring", "neighbours", "user_neighbours"): (
+            ("reconstruction", 10, "unit"),
+            ("assignment", 10, "unit"),
+            ("assignment", 30, "unit"),
+            ("assignment", 10, "user"),
+        ),
     },
     "sugar-plus": {},
     "tag-vote": _VOTES,

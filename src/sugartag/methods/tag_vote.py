@@ -1,4 +1,4 @@
-"""Images that look alike vote for their tags, one vote an owner.
+"""Images that look alike vote for their tags.
 
 A tag's score is the votes it got beyond those that as many images drawn at random would have
 given it. :mod:`sugartag.methods.voters` says who votes.
@@ -42,17 +42,18 @@ class FittedTagVote(FittedVoters):
 
 @dataclass(frozen=True)
 class TagVote:
-    """Lets the images that look most alike vote, one vote an owner."""
+    """Lets the images that look most alike vote."""
 
     name: ClassVar[str] = "tag-vote"
-    summary: ClassVar[str] = "The nearest images vote for their tags, one vote an owner."
+    summary: ClassVar[str] = "The nearest images vote for their tags."
     fitted_type: ClassVar[type[FittedTagVote]] = FittedTagVote
 
     neighbours: int = 20
     """How many vote at most. Hidden tags are found again best by 10 to 20 voters, true tags by 50
     and more where the collection is large: raise it there."""
-    one_vote_per_owner: bool = True
-    """Let an owner vote once, by the nearest tagged image, and not with every similar image."""
+    one_vote_per_owner: bool = False
+    """Let an owner vote once, by the nearest tagged image, as published, and not with every
+    look-alike."""
     retrieved_per_voter: int = 3
     """Nearest images retrieved for each voter wanted; owners with long series use them up."""
     unit_features: bool = True

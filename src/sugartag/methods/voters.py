@@ -23,6 +23,7 @@ from sugartag.features.whitening import Whitening, whitening_of
 from sugartag.linalg.distances import unit_rows
 from sugartag.linalg.index import RowIndex, usearch_is_installed
 from sugartag.linalg.neighbours import Neighbours, nearest_rows
+from sugartag.methods.near_images import own_labels, separate_owners
 
 ROWS_AT_ONCE = 16384
 """Images searched in one step."""
@@ -79,7 +80,7 @@ class FittedVoters:
         """
         found = self._nearest(rows, strangers_only=strangers_only)
         images = np.arange(self.collection.n_images)
-        voter = _voters(self.collection) if self.one_vote_per_owner else images
+        voter = separate_owners(self.collection) if self.one_vote_per_owner else images
         tagged = np.diff(all_tags(self.collection).indptr) > 0
         votes = _one_a_voter(found.index, voter, tagged, self.neighbours)
         ends = np.concatenate([[0], np.cumsum(np.count_nonzero(votes, axis=1))])
@@ -90,12 +91,12 @@ class FittedVoters:
     def _nearest(self, rows: Rows, *, strangers_only: bool) -> Neighbours:
         """Return the images nearest to each, itself and those it must not ask left out."""
         collection = self.collection
-        owners, present = _voters(collection), np.flatnonzero(collection.described)
+        owners, present = separate_owners(collection), np.flatnonzero(collection.described)
         queries, count = (
             self._prepared(rows.features_like(self.collection.n_features)),
             min(self.retrieved, len(present)),
         )
-        asking = _own_voters(rows, owners) if strangers_only else rows.position
+        asking = own_labels(rows, owners) if strangers_only else rows.position
         asked = owners[present] if strangers_only else present
         if self.search == "usearch":
             found = self._index().nearest(queries, count, query_labels=asking, row_labels=asked)
@@ -149,20 +150,6 @@ def chosen_search(asked: str, n_images: int) -> str:
 def all_tags(collection: Collection) -> SparseRows:
     """Return the tags of every image."""
     return collection.tags_of(slice(0, collection.n_images))
-
-
-def _voters(collection: Collection) -> IntArray:
-    """Return who votes by each image: its owner, or a voter of its own where that is nobody."""
-    images = np.arange(collection.n_images)
-    return np.where(
-        collection.owner == collection.nobody, collection.nobody + 1 + images, collection.owner
-    )
-
-
-def _own_voters(rows: Rows, voter: IntArray) -> IntArray:
-    """Return who would vote by the rows' own images; none for new images without an owner."""
-    is_new = rows.position >= len(voter)
-    return np.where(is_new, rows.owner, voter[np.where(is_new, 0, rows.position)])
 
 
 def _one_a_voter(

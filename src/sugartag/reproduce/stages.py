@@ -17,8 +17,8 @@ from sugartag.anchors.owners import owner_profiles
 from sugartag.completion.project import project_images
 from sugartag.engine.heap import give_back_freed_memory
 from sugartag.evaluation.cost import BYTES_PER_MB, SECONDS_BETWEEN_SAMPLES, resident_bytes
-from sugartag.graph.collection_affinity import collection_affinity, count_tags_together
 from sugartag.graph.image_links import median_distance
+from sugartag.graph.tag_affinity import collection_affinity, count_tags_together
 from sugartag.graph.user_links import user_links
 from sugartag.methods.mrtf.estimator import build_objective
 from sugartag.methods.near_images import image_graph

@@ -15,7 +15,7 @@ from sugartag._rules import AnyNumber, Shape, Within
 from sugartag._typing import FloatArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine
-from sugartag.graph.collection_affinity import collection_affinity
+from sugartag.graph.tag_affinity import collection_affinity
 from sugartag.linalg.laplacian import degrees, inverse_roots, laplacian
 from sugartag.linalg.proximal import soft_threshold
 from sugartag.methods.lr.steps import (

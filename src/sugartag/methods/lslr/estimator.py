@@ -18,9 +18,8 @@ from sugartag._typing import BoolArray, FloatArray, IntArray
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine, row_blocks, steps
 from sugartag.features.normalise import visual_rows
-from sugartag.linalg.factor_start import singular_start
-from sugartag.linalg.lle import reconstruction_weights
 from sugartag.linalg.neighbours import nearest_rows
+from sugartag.linalg.proximal import singular_start
 from sugartag.methods.lslr.parts import Partition, image_geometry, make_partition, tag_geometry
 from sugartag.methods.lslr.steps import (
     Cluster,
@@ -28,6 +27,7 @@ from sugartag.methods.lslr.steps import (
     Strengths,
     agreement,
     objective,
+    reconstruction_weights,
     update_clusters,
 )
 from sugartag.methods.settings import require_counts, require_not_negative, require_positive

@@ -23,12 +23,16 @@ from sugartag.anchors.clusters import (
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine
 from sugartag.features.normalise import visual_rows
-from sugartag.graph.collection_affinity import count_tags_together
+from sugartag.graph.tag_affinity import count_tags_together
 from sugartag.linalg.distances import unit_rows
-from sugartag.linalg.lle import geometry_matrix, reconstruction_matrix, reconstruction_weights
 from sugartag.linalg.neighbours import nearest_rows
 from sugartag.linalg.proximal import largest_singular_parts, singular_parts
 from sugartag.linalg.sylvester import DENSE_LIMIT, GraphSylvester
+from sugartag.methods.lslr.steps import (
+    geometry_matrix,
+    reconstruction_matrix,
+    reconstruction_weights,
+)
 
 DIRECTIONS = 64
 """Principal directions of the expected tags, and of tags by the company they keep."""

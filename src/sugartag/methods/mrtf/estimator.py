@@ -66,6 +66,8 @@ class RankingFactorisation:
     """Images in one step of Adam."""
     learning_rate: float = 0.001
     """How far Adam moves a number in a step; Adam's usual value."""
+    learns_tags: bool = True
+    """Let the tag factors move as the others do; held at the start, more epochs hurt less."""
     start: Literal["smoothed", "random"] = "smoothed"
     """Start at the tags of each image and its neighbours, or anywhere; the original is silent."""
     own_share: float = 0.5
@@ -198,6 +200,7 @@ def _descended(
         batch_size=settings.batch_size,
         rate=settings.learning_rate,
         n_wrong=settings.wrong_tags,
+        learns_tags=settings.learns_tags,
     )
     with stage(engine, "descending", settings.epochs) as epochs:
         factors = descent.run(objective, start.factors, rng, epochs.advance)

@@ -8,7 +8,7 @@ import numpy as np
 from sugartag._rules import Shape
 from sugartag._typing import FloatArray
 from sugartag.collection.model import Rows
-from sugartag.linalg.row_shares import row_shares
+from sugartag.linalg.laplacian import row_shares
 from sugartag.linalg.tucker import Tucker, post_vectors
 from sugartag.methods.near_images import NearImages
 

@@ -6,7 +6,7 @@ from scipy import sparse
 from sugartag._typing import SparseRows
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Block, Engine, row_blocks
-from sugartag.graph.collection_affinity import collection_affinity
+from sugartag.graph.tag_affinity import collection_affinity
 from sugartag.linalg.laplacian import symmetrised, without_diagonal
 from sugartag.linalg.sparse_rows import strongest_per_row
 

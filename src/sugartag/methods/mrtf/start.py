@@ -6,9 +6,8 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from sugartag._typing import FloatArray, SparseRows
-from sugartag.linalg.laplacian import inverse_roots
+from sugartag.linalg.laplacian import inverse_roots, row_shares
 from sugartag.linalg.proximal import largest_singular_parts
-from sugartag.linalg.row_shares import row_shares
 from sugartag.linalg.tucker import Tucker
 
 POWER_STEPS = 4

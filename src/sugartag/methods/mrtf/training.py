@@ -1,4 +1,4 @@
-"""The objective of MRTF on some of the images, its gradient there, and the descent over all."""
+"""The objective of MRTF on some of the images, its gradient there, and the descent by Adam."""
 
 import logging
 from collections.abc import Callable
@@ -10,9 +10,53 @@ from scipy import sparse
 from scipy.special import expit
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
-from sugartag.linalg.adam import RowAdam
 from sugartag.linalg.sparse_rows import row_number_of_entries
 from sugartag.linalg.tucker import Tucker, post_gradients, post_vectors
+
+FIRST_DECAY = 0.9
+SECOND_DECAY = 0.999
+SMALLEST_DIVISOR = 1e-8
+"""The three constants of Adam, as its authors recommend them."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowAdam:
+    """The running moments of every row, and how many steps each has made.
+
+    A row that a step does not touch stands still, moments included: each row takes exactly the
+    steps that Adam would take for it alone, however seldom it comes up.
+    """
+
+    rate: float
+    """How far a coordinate moves in a step, at most, while its gradient keeps its sign."""
+    first: FloatArray
+    """Rows x columns: the decaying mean of the gradients."""
+    second: FloatArray
+    """Rows x columns: the decaying mean of their squares."""
+    steps: IntArray
+
+    @classmethod
+    def of(cls, values: FloatArray, rate: float) -> "RowAdam":
+        """Return the state before the first step for a matrix of this shape."""
+        shape = values.shape
+        return cls(rate, np.zeros(shape), np.zeros(shape), np.zeros(len(values), dtype=np.int64))
+
+    def descend(
+        self, values: FloatArray, gradient: FloatArray, rows: IntArray | None = None
+    ) -> None:
+        """Move ``values[rows]`` one step against its gradient, in place; all rows if None.
+
+        No row may be named twice.
+        """
+        chosen: IntArray | slice = slice(None) if rows is None else rows
+        steps = self.steps[chosen] + 1
+        first = FIRST_DECAY * self.first[chosen] + (1 - FIRST_DECAY) * gradient
+        second = SECOND_DECAY * self.second[chosen] + (1 - SECOND_DECAY) * gradient**2
+        self.steps[chosen], self.first[chosen], self.second[chosen] = steps, first, second
+        age = steps[:, None]
+        spread = np.sqrt(second / (1 - SECOND_DECAY**age)) + SMALLEST_DIVISOR
+        values[chosen] -= self.rate / (1 - FIRST_DECAY**age) * first / spread
+
 
 logger = logging.getLogger(__name__)
 
@@ -201,6 +245,8 @@ class Descent:
     batch_size: int
     rate: float
     n_wrong: int
+    learns_tags: bool = True
+    """Whether the tag factors move, or stay as they start."""
 
     def run(
         self,
@@ -226,7 +272,8 @@ class Descent:
                 movers[0].descend(flat, step.core.reshape(flat.shape))
                 movers[1].descend(users, step.users, step.user)
                 movers[2].descend(images, step.images, step.image)
-                movers[3].descend(tags, step.tags)
+                if self.learns_tags:
+                    movers[3].descend(tags, step.tags)
             _renew_nobody(users, objective.posts.owner)
             logger.debug("epoch %d of %d", epoch + 1, self.epochs)
             after_epoch()

@@ -16,8 +16,7 @@ from sugartag._typing import FloatArray, SparseRows
 from sugartag.anchors.clusters import sampled_features
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Engine, row_blocks, stage, steps
-from sugartag.linalg.factor_start import singular_start
-from sugartag.linalg.nystrom import NystromMap, median_width
+from sugartag.linalg.proximal import singular_start
 from sugartag.methods.nmc.convex import (
     ConvexProblem,
     as_shares,
@@ -29,8 +28,10 @@ from sugartag.methods.nmc.factors import (
     Factors,
     FeatureMap,
     ImageStep,
+    NystromMap,
     Weights,
     map_times_rows,
+    median_width,
     objective,
     solve_features,
     solve_images,

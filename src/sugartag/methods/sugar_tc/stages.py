@@ -25,11 +25,12 @@ from sugartag.completion import (
     disturbed_start,
 )
 from sugartag.completion.project import anchor_tags, project_images
+from sugartag.completion.tag_basis import TagBasis
 from sugartag.engine.base import Engine, stage
 from sugartag.features.normalise import visual_rows
-from sugartag.graph.collection_affinity import collection_affinity
 from sugartag.graph.gram import LinkGrams, link_sums
 from sugartag.graph.image_links import ImageLinker, median_distance
+from sugartag.graph.tag_affinity import collection_affinity
 from sugartag.graph.user_links import user_links
 from sugartag.linalg.modes import apply_to_tags
 
@@ -120,6 +121,10 @@ def build_problem(
     """Sum up all images into the completion problem; also return A₀, tags x units flattened."""
     began = time.perf_counter()
     units, kind = graph.units, np.dtype(settings.precision).type
+    basis = None
+    if settings.solver != "multiplicative":
+        # Before the tensor is there: finding the basis needs room for a while.
+        basis = TagBasis.of(graph.tag_affinity, np.dtype(kind))
     projection = project_images(
         collection,
         graph.linker,
@@ -151,6 +156,7 @@ def build_problem(
         users=users,
         penalties=penalties,
         threads=engine.threads,
+        known_basis=basis,
     )
     logger.info("projected %s in %.1f s", target.shape, time.perf_counter() - began)
     return problem, sparse.csr_array(prior)

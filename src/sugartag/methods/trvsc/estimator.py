@@ -16,7 +16,7 @@ from sugartag._rules import Below, Shape, Within
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine, steps
-from sugartag.graph.collection_affinity import collection_affinity
+from sugartag.graph.tag_affinity import collection_affinity
 from sugartag.graph.wordnet import load_taxonomy
 from sugartag.linalg.sparse_rows import row_number_of_entries, strongest_per_row
 from sugartag.methods.near_images import NearImages, image_graph

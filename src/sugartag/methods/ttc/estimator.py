@@ -17,7 +17,7 @@ from sugartag._typing import SparseRows
 from sugartag.anchors.owners import owner_profiles
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine, stage
-from sugartag.graph.collection_affinity import collection_affinity, count_tags_together
+from sugartag.graph.tag_affinity import collection_affinity, count_tags_together
 from sugartag.methods.settings import require, require_not_negative
 from sugartag.methods.tag_prior import images_with_each_tag
 from sugartag.methods.tag_vote import all_tags
@@ -55,6 +55,9 @@ class TTC1:
     tags are found again best by small shares."""
     cluster_sweeps: int = 5
     """Times that tags, images and users are given new clusters in turn."""
+    factors: Literal["learned", "kernel"] = "learned"
+    """Learn B, C and E, or take the leading eigenvectors of kernels of the three graphs for them
+    and learn the core alone, the reading "regularized by a tensor kernel"."""
     tag_rank: int = 40
     """Columns of B. Hidden tags are found again the better the more, up to the time it takes."""
     image_rank: int = 40
@@ -123,6 +126,7 @@ class TTC1:
             n_owners=collection.n_owners,
             ranks=(self.tag_rank, self.image_rank, self.user_rank),
             weights=Weights(self.ridge, self.smoothness, self.loss, self._threads(engine)),
+            learns_factors=self.factors == "learned",
             max_sweeps=self.max_sweeps,
             tolerance=self.tolerance,
             seed=int(rng.integers(2**31)),

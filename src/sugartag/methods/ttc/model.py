@@ -24,6 +24,8 @@ from sugartag.linalg.threads import run_parts
 Loss = Literal["posts", "full"]
 Result = TypeVar("Result")
 
+LARGEST_EIGENVALUE = 2.0
+"""No eigenvalue of a normalised Laplacian is larger."""
 PARTS = 32
 """Parts that the pairs are cut into for threads."""
 

@@ -9,6 +9,7 @@ from scipy import sparse
 from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.linalg.sylvester import GraphSylvester
 from sugartag.methods.ttc.model import (
+    LARGEST_EIGENVALUE,
     Factors,
     SubTensors,
     Weights,
@@ -22,9 +23,6 @@ from sugartag.methods.ttc.model import (
     projected,
     tag_grams,
 )
-
-LARGEST_EIGENVALUE = 2.0
-"""No eigenvalue of a normalised Laplacian is larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +56,12 @@ def complete(
         if objectives[-2] - objectives[-1] <= tolerance * objectives[-2]:
             break
     return Fit(factors, tuple(objectives))
+
+
+def complete_cores(known: SubTensors, start: Factors, weights: Weights) -> Fit:
+    """Find the best cores for factors that stay as they are."""
+    factors = with_cores(known, start, weights)
+    return Fit(factors, (objective(known, start, weights), objective(known, factors, weights)))
 
 
 def with_cores(known: SubTensors, factors: Factors, weights: Weights) -> Factors:

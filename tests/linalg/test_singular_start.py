@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from sugartag.linalg.factor_start import singular_start
+from sugartag.linalg.proximal import singular_start
 
 
 def test_the_product_is_the_best_of_its_rank():

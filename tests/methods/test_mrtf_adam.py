@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sugartag.linalg.adam import RowAdam
+from sugartag.methods.mrtf.training import RowAdam
 
 
 def textbook_adam(value, gradients, rate):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sugartag.linalg import nystrom
-from sugartag.linalg.nystrom import NystromMap, inverse_square_root, median_width, rbf_kernel
+from sugartag.methods.nmc import factors
+from sugartag.methods.nmc.factors import NystromMap, inverse_square_root, median_width, rbf_kernel
 
 
 def features(n: int, seed: int = 0) -> np.ndarray:
@@ -79,7 +79,7 @@ def test_the_width_is_the_median_distance_of_two_different_rows(rows, width):
 def test_the_width_is_the_same_however_the_rows_are_cut(rng, monkeypatch):
     rows = rng.normal(size=(40, 3))
     apart = np.square(rows[:, None] - rows).sum(axis=2)[np.triu_indices(40, 1)]
-    monkeypatch.setattr(nystrom, "BAND", 7)
+    monkeypatch.setattr(factors, "BAND", 7)
 
     one, three = (median_width(rows, threads=threads) for threads in (1, 3))
 

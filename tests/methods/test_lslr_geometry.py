@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from sugartag.linalg.lle import geometry_matrix, reconstruction_matrix, reconstruction_weights
+from sugartag.methods.lslr.steps import (
+    geometry_matrix,
+    reconstruction_matrix,
+    reconstruction_weights,
+)
 
 
 def test_a_row_between_two_others_is_put_together_from_both():
@@ -32,7 +36,7 @@ def test_weights_add_up_to_one_and_do_not_depend_on_the_block(monkeypatch):
     rows, near = rng.standard_normal((50, 3)), rng.integers(50, size=(50, 5))
     whole = reconstruction_weights(rows, rows, near)
 
-    monkeypatch.setattr("sugartag.linalg.lle.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("sugartag.methods.lslr.steps.ROWS_AT_ONCE", 7)
 
     np.testing.assert_allclose(reconstruction_weights(rows, rows, near), whole, rtol=1e-9)
     np.testing.assert_allclose(whole.sum(axis=1), 1.0)
