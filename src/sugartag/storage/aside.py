@@ -14,10 +14,9 @@ from pathlib import Path
 
 from sugartag.errors import StorageError, SugartagError
 from sugartag.storage.damage import foreign_file
-from sugartag.storage.held import beside, clear, held_folder, remove
+from sugartag.storage.held import UNFINISHED, beside, clear, held_folder, remove
 from sugartag.storage.renames import exchange, rename_new, sync, sync_tree
 
-ENDING = "partial"
 _NEW, _OLD = "new", "old"
 
 
@@ -29,7 +28,7 @@ def folder_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     ``overwrite`` replaces is a folder that we wrote and to which nobody added a file.
     """
     _refuse_existing(target, overwrite=overwrite)
-    with _held(target) as partial:
+    with reserved(target) as partial:
         _recover(partial, target)
         _refuse_existing(target, overwrite=overwrite)
         _require_ours(target)
@@ -51,7 +50,7 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a path to write to; what is there when the block ends becomes ``target``."""
     _refuse_existing(target, overwrite=overwrite)
     _require_plain(target)
-    with _held(target) as partial:
+    with reserved(target) as partial:
         clear(partial)
         made = partial / f"{_NEW}{target.suffix}"
         yield made
@@ -65,9 +64,12 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def _held(target: Path) -> Iterator[Path]:
-    """Yield the folder for unfinished work, which is gone when the block ends."""
-    partial = beside(target, ENDING)
+def reserved(target: Path) -> Iterator[Path]:
+    """Let nobody else write a target while the block runs.
+
+    Yields the folder for what is unfinished, which is gone when the block ends.
+    """
+    partial = beside(target, UNFINISHED)
     with held_folder(partial, target):
         try:
             yield partial
@@ -140,7 +142,7 @@ def replace_bytes(target: Path, data: bytes) -> None:
 
 def partial_of(target: Path) -> Path:
     """Return where a file is written before it replaces another."""
-    return target.parent / f".{target.name}.{ENDING}-sugartag"
+    return target.parent / f".{target.name}.{UNFINISHED}-sugartag"
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from sugartag.errors import StorageError
 
+UNFINISHED = "partial"
+"""How the names of folders end that hold what is not whole yet, and is never gone on with."""
 LOCK = "lock"
 MARKER = b"sugartag keeps unfinished work in this folder and will remove it\n"
 LONGEST_NAME = 200
@@ -51,6 +53,19 @@ def held_folder(folder: Path, target: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def is_left_over(folder: Path) -> bool:
+    """Tell whether a folder is marked as ours, and whoever held it has ended."""
+    lock = folder / LOCK
+    if folder.is_symlink() or lock.is_symlink() or not lock.is_file() or not _is_ours(folder):
+        return False
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno in _NO_LOCKS
+    return True
 
 
 def clear(folder: Path, *, beginning: str = "") -> None:

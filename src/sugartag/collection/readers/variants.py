@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
+from sugartag.collection.companions import VARIANTS
 from sugartag.collection.vocabulary import Variant
-
-FILE = "variants.csv"
 
 
 def write_variants(folder: Path, variants: Sequence[Variant]) -> None:
     """Write the proposals beside the collection, if there are any."""
     if not variants:
         return
-    with (folder / FILE).open("w", encoding="utf-8", newline="") as file:
+    with (folder / VARIANTS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([column.name for column in fields(Variant)])
         writer.writerows(map(astuple, variants))
