@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,51 +39,46 @@ CASES: dict[str, dict[str, Any]] = {
     "600 tags an image, more images": USUAL | MANY | {"n_images": 18_000, "n_owners": 900},
 }
 TOO_LITTLE = "1M"
+METHOD = "sugar-plus"
 
 
 def main() -> None:
-    """Measure all cases, and write what came of it."""
+    """Measure what is asked for, keep what was measured before, and write both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", nargs="*", default=list(CASES))
-    parser.add_argument("--method", default="sugar-plus")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--threads", nargs="*", type=int, choices=(1, 2), default=[1, 2])
+    parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
-    cases = {name: measured(asked.method, CASES[name]) for name in asked.cases}
-    kept = all(run["exit_code"] == 0 and run["holds"] for runs in cases.values() for run in runs)
-    document = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "method": asked.method}
-    text = json.dumps(document | {"all hold": kept, "cases": cases}, indent=1)
-    print(text)
-    if asked.out is not None:
-        asked.out.write_text(text + "\n", encoding="utf-8")
-    sys.exit(not kept)
+    before = json.loads(asked.out.read_text(encoding="utf-8")) if asked.out.exists() else {}
+    runs: dict[str, dict[str, Any]] = before.get("runs", {})
+    for name in asked.cases:
+        for threads, run in measured(CASES[name], asked.threads):
+            runs[f"{name}, {threads} threads"] = run
+            document = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "method": METHOD}
+            kept = all(one["holds"] for one in runs.values())
+            text = json.dumps(document | {"all hold": kept, "runs": runs}, indent=1)
+            asked.out.write_text(text + "\n", encoding="utf-8")
+            print(name, run, flush=True)
+    sys.exit(not all(run["holds"] for run in runs.values()))
 
 
-def measured(method: str, world: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what fits of a planted collection take with limits that are just enough."""
+def measured(world: dict[str, Any], threads: list[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield what fits of a planted collection take with limits that are just enough."""
     with tempfile.TemporaryDirectory(prefix="sugartag-limits-") as name:
         folder = Path(name)
         replace(medium(), **world).write(folder / "photos", 0)
         size = size_of(open_collection(folder / "photos"))
-        words = ["fit", "photos", "--method", method, "--out", "model", "--overwrite"]
-        two = needed(Plan.of(make_method(method), size, workers=2))
-        limits = {1: advised(words, folder), 2: f"{int(two) + 1}"}
-        runs = []
-        for threads, limit in limits.items():
-            run = limited([*words, "--workers", "2", "--max-memory", limit], folder)
+        words = ["fit", "photos", "--method", METHOD, "--out", "model", "--overwrite"]
+        for count in threads:
+            limit = advised(words, folder)
+            if count > 1:
+                plan = Plan.of(make_method(METHOD), size, workers=count)
+                limit = str(int(needed(plan)) + 1)
+            run = limited([*words, "--workers", str(count), "--max-memory", limit], folder)
             asked = memory_amount(limit)
-            runs.append(
-                {
-                    "world": world,
-                    "tags_per_image": round(size.given / size.images),
-                    "threads": threads,
-                    "limit": limit,
-                    "limit_bytes": asked,
-                    **run,
-                    "holds": run["peak_anonymous_bytes"] <= asked,
-                }
-            )
-            print(runs[-1], file=sys.stderr, flush=True)
-    return runs
+            about = {"world": world, "tags_per_image": round(size.given / size.images)}
+            holds = run["exit_code"] == 0 and run["peak_anonymous_bytes"] <= asked
+            yield count, about | {"limit": limit, "limit_bytes": asked, **run, "holds": holds}
 
 
 def advised(words: list[str], folder: Path) -> str:

@@ -124,7 +124,7 @@ def in_a_fork(job: Callable[[], dict[str, Any]]) -> tuple[int, dict[str, Any] | 
     if child == 0:
         try:
             os.close(reader)
-            gc.freeze()  # What is there is looked at no more: that is a tenth of the time.
+            gc.freeze()  # What is there already is not looked at again.
             with os.fdopen(writer, "w") as out:
                 json.dump(job(), out)
         finally:
