@@ -2,6 +2,8 @@
 
     python benchmarks/kill_runs.py --kills 200 --out benchmarks/results/kill_runs.json
 
+With another ``--seed`` the result is added to those that are in the file.
+
 Each round starts a command that makes or replaces something and kills it after a random time. What
 stands then must be what was there before, or nothing if nothing was, or what the command makes when
 it is left alone, to the byte; of ``apply``, each sidecar by itself. The same command, given once
@@ -120,16 +122,27 @@ def main() -> None:
                 subprocess.run(["umount", str(disk)], check=False)
     found |= {
         "seconds": round(time.monotonic() - began),
-        "seed": asked.seed,
         "own file system": None if asked.no_mount else f"tmpfs of {MEGABYTES} MB",
-        "machine": machine(),
-        "date": time.strftime("%Y-%m-%d"),
     }
-    text = json.dumps(found, indent=1)
-    print(text)
+    print(json.dumps(found, indent=1))
     if asked.out is not None:
-        asked.out.write_text(text + "\n", encoding="utf-8")
+        keep(asked.out, asked.seed, found)
     sys.exit(bool(found["faults"]))
+
+
+def keep(out: Path, seed: int, found: dict[str, Any]) -> None:
+    """Write what came of one seed beside that of others, and what they add up to."""
+    before = json.loads(out.read_text(encoding="utf-8"))["seeds"] if out.exists() else {}
+    runs = before | {str(seed): found}
+    ends: Counter[str] = Counter()
+    for run in runs.values():
+        ends.update(run["ends"])
+    numbers = ("kills", "rounds", "rounds with a full disk", "seconds")
+    totals = {name: sum(run[name] for run in runs.values()) for name in numbers}
+    totals |= {"ends": dict(sorted(ends.items()))}
+    totals |= {"faults": [fault for run in runs.values() for fault in run["faults"]]}
+    document = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), **totals, "seeds": runs}
+    out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def mount(folder: Path) -> None:
