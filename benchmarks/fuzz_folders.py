@@ -6,7 +6,8 @@ Two kinds of runs. In memory, an array of a model is replaced, the model is chec
 its types and, if it passes, scores images; this is done in forks, each of which does a batch. On
 disk, the array is written with a right hash and checksum, and ``sugartag suggest`` opens the
 folder, in a process of its own. A signal that ends either is a fault. Nine tenths of the time go
-to the first kind, which ends early once ``--forgeries`` are made.
+to the first kind, counted in processor seconds, which ends early once ``--forgeries`` are made.
+With another ``--seed`` the result is added to those that are in the file.
 """
 
 import argparse
@@ -63,17 +64,30 @@ def main() -> None:
     asked = parser.parse_args()
     photos = some_images(planted_collection(), np.arange(N_IMAGES))
     models = {name: stored(name, photos) for name in METHODS}
-    found: dict[str, Any] = {"seconds": asked.seconds, "seed": asked.seed}
-    found |= {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
+    found: dict[str, Any] = {"seconds": asked.seconds}
     share = IN_MEMORY * asked.seconds  # In seconds of processor time.
     found["in memory"] = in_memory(models, photos, asked.seed, share, asked.forgeries)
     rng = np.random.default_rng(asked.seed)
     found["on disk"] = on_disk(models, photos, rng, asked.seconds - share)
-    text = json.dumps(found, indent=1)
-    print(text)
+    print(json.dumps(found, indent=1))
     if asked.out is not None:
-        asked.out.write_text(text + "\n", encoding="utf-8")
+        keep(asked.out, asked.seed, found)
     sys.exit(bool(found["in memory"]["faults"] or found["on disk"]["faults"]))
+
+
+def keep(out: Path, seed: int, found: dict[str, Any]) -> None:
+    """Write what came of one seed beside that of others, and what they add up to."""
+    before = json.loads(out.read_text(encoding="utf-8"))["seeds"] if out.exists() else {}
+    runs = before | {str(seed): found}
+    totals = {
+        "forgeries in memory": sum(run["in memory"]["forgeries"] for run in runs.values()),
+        "processor seconds": sum(run["in memory"]["processor seconds"] for run in runs.values()),
+        "forgeries on disk": sum(run["on disk"]["forgeries"] for run in runs.values()),
+        "faults": [run[kind]["faults"] for run in runs.values() for kind in run
+                   if kind != "seconds" and run[kind]["faults"]],
+    }  # fmt: skip
+    document = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), **totals, "seeds": runs}
+    out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def stored(name: str, photos: Collection) -> Model:
@@ -234,7 +248,7 @@ def on_disk(
     """Forge files of model folders and collections, and let ``suggest`` open them."""
     counts: Counter[str] = Counter()
     faults: list[dict[str, Any]] = []
-    commands, ends = Commands(), time.monotonic() + seconds
+    commands = Commands()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         save_collection(photos, folder / "photos")
@@ -243,7 +257,7 @@ def on_disk(
         all_places = {
             method: places(folder / method) + places(folder / "photos") for method in models
         }
-        methods = list(models)
+        methods, ends = list(models), time.monotonic() + seconds
         while time.monotonic() < ends:
             method = methods[rng.integers(len(methods))]
             place = all_places[method][rng.integers(len(all_places[method]))]
