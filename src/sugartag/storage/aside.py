@@ -46,11 +46,14 @@ def folder_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a path to write to; what is there when the block ends becomes ``target``."""
+def file_aside(target: Path, *, overwrite: bool = False, patience: float = 0.0) -> Iterator[Path]:
+    """Yield a path to write to; what is there when the block ends becomes ``target``.
+
+    Another run that writes the same target is waited for, if there is ``patience``: some seconds.
+    """
     _refuse_existing(target, overwrite=overwrite)
     _require_plain(target)
-    with reserved(target) as partial:
+    with reserved(target, patience) as partial:
         clear(partial)
         made = partial / f"{_NEW}{target.suffix}"
         yield made
@@ -64,13 +67,13 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def reserved(target: Path) -> Iterator[Path]:
+def reserved(target: Path, patience: float = 0.0) -> Iterator[Path]:
     """Let nobody else write a target while the block runs.
 
     Yields the folder for what is unfinished, which is gone when the block ends.
     """
     partial = beside(target, UNFINISHED)
-    with held_folder(partial, target):
+    with held_folder(partial, target, patience):
         try:
             yield partial
         except SugartagError:
