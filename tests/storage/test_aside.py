@@ -340,7 +340,7 @@ def test_what_runs_inside_a_folder_have_begun_is_in_the_way_until_they_have_ende
     target = written_before(tmp_path / "photos")
     process = writer(target / "errors.jsonl", "file_aside")
     with (
-        pytest.raises(StorageError, match="sugartag did not write .errors.jsonl.partial/"),
+        pytest.raises(StorageError, match=r"sugartag did not write .errors.jsonl.partial/"),
         folder_aside(target, overwrite=True),
     ):
         pytest.fail("the block must not begin")
