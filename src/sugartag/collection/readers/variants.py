@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sugartag.collection.companions import VARIANTS
 from sugartag.collection.vocabulary import Variant
+from sugartag.storage.formulas import guarded
 
 
 def write_variants(folder: Path, variants: Sequence[Variant]) -> None:
@@ -16,4 +17,9 @@ def write_variants(folder: Path, variants: Sequence[Variant]) -> None:
     with (folder / VARIANTS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([column.name for column in fields(Variant)])
-        writer.writerows(map(astuple, variants))
+        writer.writerows(map(_cells, variants))
+
+
+def _cells(variant: Variant) -> list[object]:
+    """Return the cells of a row; what a spreadsheet would take for a formula is made text."""
+    return [guarded(cell) if isinstance(cell, str) else cell for cell in astuple(variant)]
