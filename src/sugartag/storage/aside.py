@@ -126,7 +126,7 @@ def replace_bytes(target: Path, data: bytes) -> None:
 
     A file that is there keeps its permissions. Only one process at a time may write a file so:
     what is written aside always has the same name, so that whoever is next can remove it. The
-    new name itself is durable after :func:`sync_folder`.
+    new name itself is durable once its folder is synced.
     """
     partial = partial_of(target)
     try:
@@ -146,15 +146,6 @@ def replace_bytes(target: Path, data: bytes) -> None:
 def partial_of(target: Path) -> Path:
     """Return where a file is written before it replaces another."""
     return target.parent / f".{target.name}.{UNFINISHED}-sugartag"
-
-
-def sync_folder(folder: Path) -> None:
-    """Make sure that what was renamed or removed in a folder stays so after a crash."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _refuse_existing(target: Path, *, overwrite: bool) -> None:
