@@ -1,6 +1,8 @@
 """The catalogue: what was loaded, proposed and decided is found again, whoever writes at once."""
 
 import multiprocessing
+import os
+import signal
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +44,45 @@ def test_a_catalogue_lies_beside_its_collection_and_is_made_from_it(tmp_path):
         assert made.sizes()["images"] == len(ROWS)
     with catalogue_of(made.path) as again:
         assert again.image("1").owner == "anna"
+
+
+def make_and_end(folder: Path) -> None:
+    with catalogue_of(folder) as made:
+        assert made.sizes()["images"] == len(ROWS)
+
+
+def make_and_be_killed(folder: Path) -> None:
+    Catalogue.set_fact = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    make_and_end(folder)
+
+
+def test_whoever_makes_a_catalogue_at_once_gets_the_same_one(tmp_path):
+    imported(tmp_path, ROWS)
+    forks = multiprocessing.get_context("fork")
+    makers = [forks.Process(target=make_and_end, args=(tmp_path / "out",)) for _ in range(4)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+
+    assert [maker.exitcode for maker in makers] == [0] * 4
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_what_is_left_of_a_catalogue_that_was_being_made_is_swept(tmp_path):
+    imported(tmp_path, ROWS)
+    killed = multiprocessing.get_context("fork").Process(
+        target=make_and_be_killed, args=(tmp_path / "out",)
+    )
+    killed.start()
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
+    assert not default_path(tmp_path / "out").exists()
+    assert list(tmp_path.glob(".*")) != []
+
+    make_and_end(tmp_path / "out")
+
+    assert list(tmp_path.glob(".*")) == []
 
 
 def test_tags_are_given_by_the_owner_or_imported_where_nobody_knows_one(catalogue):

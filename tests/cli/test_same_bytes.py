@@ -79,7 +79,7 @@ def test_neither_workers_nor_memory_change_a_byte_of_a_model(method, photos, tmp
 def test_neither_workers_nor_blocks_change_a_byte_of_scores(photos, tmp_path):
     settings = ["--set", "sugar-plus.max_predictors=100"]
     for block in (100, 700, 4_000):
-        for workers in (1, 2):
+        for workers in (1, 2, 3):
             run("evaluate", photos, "--methods", "sugar-plus,tag-prior", *settings, "--hide", 0.3,
                 "--block", block, "--workers", workers,
                 "--save-scores", tmp_path / f"{block}-{workers}")  # fmt: skip

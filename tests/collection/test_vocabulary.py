@@ -120,6 +120,19 @@ def test_variants_are_listed_beside_the_collection_and_nothing_is_merged(tmp_pat
     assert open_collection(tmp_path / "out").tag_names == ("dog", "dogs")
 
 
+def test_a_spreadsheet_takes_no_variant_for_a_formula(tmp_path):
+    rows = [
+        {"image_id": tag, "owner": "", "tags": [tag]} for tag in ("=HYPERLINK(1)", "=hyperlink(1)")
+    ]
+    table = write_table(tmp_path / "photos.csv", rows)
+
+    import_collection(Sources(table), tmp_path / "out")
+
+    with (tmp_path / "out" / "variants.csv").open(encoding="utf-8") as file:
+        (found,) = csv.DictReader(file)
+    assert {found["tag"], found["variant"]} == {"'=HYPERLINK(1)", "'=hyperlink(1)"}
+
+
 def test_stop_tags_are_counted_and_impossible_rules_refused(tmp_path):
     rows = [{"image_id": str(n), "owner": "", "tags": ["dog", "Canon"]} for n in range(3)]
     table = write_table(tmp_path / "photos.csv", rows)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -14,7 +15,8 @@ import pytest
 from PIL import Image
 
 from hostile_pictures import READ, REFUSED, write_all
-from sugartag.collection.feature_update import FeatureUpdate
+from sugartag.collection import feature_update
+from sugartag.collection.feature_update import FeatureUpdate, clear_unlisted
 from sugartag.collection.folders.importing import FolderSources, import_folder
 from sugartag.collection.folders.owners import owner_rule
 from sugartag.collection.readers import Sources, import_collection
@@ -292,6 +294,93 @@ def test_a_kill_before_the_manifest_is_replaced_leaves_the_collection_as_it_was(
     there = {path.relative_to(folder).as_posix() for path in folder.glob("shards/*/*.npy")}
     assert there == files
     assert features(folder)[17].min() > 0.99
+
+
+STEPS = ["announced", "one array written", "described", "replaced arrays removed"]
+
+
+def killed_while_storing(
+    step: str, monkeypatch: pytest.MonkeyPatch, job: Callable[[], object]
+) -> None:
+    """Run a job in a process that is killed just before it would do this."""
+    kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+    replace_file, seen = Path.replace, []
+
+    def at_manifest(number: int) -> Callable[[Path, Path], Path]:
+        def replaced(path: Path, target: Path) -> Path:
+            seen.append(1) if target.name == "manifest.json" else None
+            return kill() if len(seen) == number else replace_file(path, target)
+
+        return replaced
+
+    with monkeypatch.context() as patch:
+        if step in ("announced", "described"):
+            patch.setattr(Path, "replace", at_manifest(1 + STEPS.index(step) // 2))
+        elif step == "one array written":
+            patch.setattr(FeatureUpdate, "write", interrupted(FeatureUpdate.write, kill))
+        else:
+            clears = iter([clear_unlisted, kill])
+            patch.setattr(feature_update, "clear_unlisted", lambda folder: next(clears)(folder))
+        killed_in_a_fork(job)
+
+
+def interrupted(write: Callable[..., None], kill: Callable[[], None]) -> Callable[..., None]:
+    """Return what writes the arrays of one shard, and ends the process after the first."""
+
+    def once(update: FeatureUpdate, number: int, arrays: dict[str, object]) -> None:
+        write(update, number, dict.fromkeys(arrays) | {"features": arrays["features"]})
+        kill()
+
+    return once
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@pytest.mark.parametrize("step", STEPS)
+def test_a_kill_at_any_step_of_storing_leaves_a_whole_collection(
+    step: str, photos: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, name = imported(photos), encoder.name
+    embed_collection(folder, encoder)
+    before = features(folder)
+    Image.new("L", (40, 30), 255).save(photos / "17.png")
+    killed_while_storing(
+        step, monkeypatch, lambda: embed_collection(folder, make_encoder(name, threads=1))
+    )
+
+    assert damaged_files(folder) == []
+    changed = np.flatnonzero((features(folder) != before).any(axis=1)).tolist()
+    assert changed == ([17] if step == STEPS[-1] else [])
+
+    copy = photos.parent / "copy"
+    shutil.copytree(folder, copy)
+    import_collection(Sources(photos.parent / "photos.csv"), copy, overwrite=True)
+    assert open_collection(copy).n_features == 0
+
+    embed_collection(folder, encoder)
+    assert features(folder)[17].min() > 0.99
+    listed = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["shards"]
+    files = {entry["file"] for shard in listed for entry in shard["files"].values()}
+    assert {path.relative_to(folder).as_posix() for path in folder.glob("shards/*/*.npy")} == files
+    assert list(folder.glob(".*")) == []
+
+
+def test_what_is_imported_anew_while_it_is_embedded_stays_as_it_is(
+    photos: Path, encoder: Encoder
+) -> None:
+    folder = imported(photos)
+    table = photos.parent / "photos.csv"
+    lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
+
+    def import_in_reverse(what: str, done: int, total: int) -> None:
+        table.write_text("".join([lines[0], *lines[:0:-1]]), encoding="utf-8")
+        import_collection(Sources(table, images_root=photos), folder, overwrite=True)
+
+    with pytest.raises(StorageError, match="was written anew meanwhile; repeat the command"):
+        embed_collection(folder, encoder, progress=import_in_reverse)
+
+    assert open_collection(folder).n_features == 0
+    embed_collection(folder, encoder)
+    assert features(folder)[0].max() > features(folder)[1].max()
 
 
 def test_work_of_another_encoder_is_not_gone_on_with(

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -333,6 +334,45 @@ def test_a_folder_to_which_somebody_added_a_file_is_left_alone(name, tmp_path):
         pytest.fail("the block must not begin")
 
     assert os.path.lexists(target / name)
+
+
+def test_what_runs_inside_a_folder_have_begun_is_in_the_way_until_they_have_ended(tmp_path, writer):
+    target = written_before(tmp_path / "photos")
+    process = writer(target / "errors.jsonl", "file_aside")
+    with (
+        pytest.raises(StorageError, match=r"sugartag did not write .errors.jsonl.partial/"),
+        folder_aside(target, overwrite=True),
+    ):
+        pytest.fail("the block must not begin")
+
+    killed(process)
+    with folder_aside(target, overwrite=True) as partial:
+        (partial / "a.txt").touch()
+
+    assert names(target) == {"a.txt"}
+
+
+def test_a_hidden_folder_inside_that_is_not_marked_as_ours_is_left_alone(tmp_path):
+    target = written_before(tmp_path / "photos")
+    (target / ".mine.partial").mkdir()
+    (target / ".mine.partial/notes.txt").write_text("mine")
+
+    with (
+        pytest.raises(StorageError, match=r"did not write .mine.partial/notes.txt in it"),
+        folder_aside(target, overwrite=True),
+    ):
+        pytest.fail("the block must not begin")
+
+
+def test_a_run_that_is_waited_for_is_followed_by_the_next(tmp_path, writer):
+    target = tmp_path / "tags"
+    process = writer(target, "file_aside")
+    threading.Timer(0.3, process.kill).start()
+
+    with file_aside(target, patience=60.0) as partial:
+        partial.write_text("whole")
+
+    assert target.read_text() == "whole"
 
 
 @pytest.mark.parametrize("aside", [folder_aside, file_aside])

@@ -5,7 +5,6 @@ it at once.
 """
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,10 @@ from sugartag.changes.store import default_path
 from sugartag.collection.folders import read_hierarchy
 from sugartag.collection.store import open_collection
 from sugartag.errors import CollectionError, StorageError
+from sugartag.storage.aside import file_aside
+
+SECONDS_TO_MAKE = 60.0
+"""How long another process that makes the same catalogue is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +86,15 @@ class Catalogue(Browsing):
         if where.exists():
             return cls.open(where)
         collection = open_collection(folder)
-        aside = where.with_name(f".{where.name}.new-{os.getpid()}")
-        with cls.create(aside, overwrite=True) as made:
-            made.load_collection(collection)
-            made.set_fact("hierarchy", json.dumps(read_hierarchy(folder), ensure_ascii=False))
-            made.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         try:
-            # A link, for it does not replace a catalogue that somebody else made meanwhile.
-            where.hardlink_to(aside)
-        except FileExistsError:
-            pass
-        except OSError as error:
-            if where.exists():
-                raise StorageError(f"cannot write {where}: {error}") from error
-            aside.replace(where)
-        finally:
-            aside.unlink(missing_ok=True)
+            with file_aside(where, patience=SECONDS_TO_MAKE) as aside, cls.create(aside) as made:
+                made.load_collection(collection)
+                made.set_fact("hierarchy", json.dumps(read_hierarchy(folder), ensure_ascii=False))
+                made.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except StorageError:
+            # Somebody else may have made one meanwhile: then it is theirs that counts.
+            if not where.exists():
+                raise
         return cls.open(where)
 
     def sizes(self) -> dict[str, int]:

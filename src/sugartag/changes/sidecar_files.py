@@ -9,7 +9,8 @@ from sugartag.changes.catalogue import Catalogue
 from sugartag.errors import SettingsError, StorageError
 from sugartag.metadata.files import UnreadableError, whole_file
 from sugartag.metadata.xmp import MAX_PACKET_BYTES
-from sugartag.storage.aside import partial_of, replace_bytes, sync_folder
+from sugartag.storage.aside import partial_of, replace_bytes
+from sugartag.storage.renames import sync
 
 ENDING = ".xmp"
 
@@ -87,7 +88,7 @@ class SidecarFiles:
     def settle(self) -> None:
         """Make sure that what was written and removed stays so, whatever happens next."""
         while self._unsettled:
-            sync_folder(self._unsettled.pop())
+            sync(self._unsettled.pop())
 
     def clear(self, path: str) -> None:
         """Remove what a killed run was writing when it was killed."""

@@ -1,10 +1,13 @@
 """Other features for a collection folder that stands.
 
-New arrays are written under new names beside the old ones; they count from the moment the manifest
-is replaced, which is one rename. What the manifest does not list is cleared by the next update.
+New arrays are written under new names beside the old ones, after the manifest has announced them
+as files of ours; they count from the moment it is replaced by one that describes them, which is one
+rename. What is no longer described is removed then, or by the next update.
 With the features stands what they were made from: the version of each image file, and the encoder.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from sugartag._typing import IntArray
+from sugartag.collection.companions import COMPANIONS
 from sugartag.collection.store import FORMAT
 from sugartag.errors import StorageError
 from sugartag.storage.arrays import (
@@ -21,10 +25,12 @@ from sugartag.storage.arrays import (
     load_array,
     read_manifest,
     save_array,
-    sha256_of,
     write_manifest,
 )
 from sugartag.storage.aside import file_aside
+from sugartag.storage.damage import OTHERS
+from sugartag.storage.held import UNFINISHED, is_left_over, remove
+from sugartag.storage.renames import sync
 
 KEYS = ("features", "has_features", "source.size", "source.mtime", "source.digest")
 """The arrays of a shard that an update replaces."""
@@ -51,30 +57,43 @@ class FeatureUpdate:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._replaced: list[str] = []
         self._manifest = read_manifest(folder, format_name=FORMAT)
         self._times = int(self._manifest.get(_TIMES, 0)) + 1
         clear_unlisted(folder)
+        shards = range(len(self._manifest["shards"]))
+        coming = [f"{self._name(number, key)}.npy" for number in shards for key in KEYS]
+        self._replace_manifest(self._manifest | {OTHERS: [*COMPANIONS, *coming]})
 
     def write(self, number: int, arrays: Mapping[str, Array | None]) -> None:
         """Write the arrays of one shard; None leaves one out."""
         files = self._manifest["shards"][number]["files"]
         for key in KEYS:
-            files.pop(key, None)
+            if (before := files.pop(key, None)) is not None:
+                self._replaced.append(before["file"])
             if (array := arrays.get(key)) is not None:
-                name = f"shards/{number:05d}/{key}-{self._times}"
+                name = self._name(number, key)
                 files[key] = save_array(self._folder, name, array).as_json()
+                sync(self._folder / f"{name}.npy")
 
     def finish(self, encoder: Mapping[str, Any]) -> None:
-        """Replace the manifest, then remove what it no longer lists."""
-        manifest = {**self._manifest, _TIMES: self._times, "encoder": dict(encoder)}
-        # The files before the manifest that names them: it is written under another name first.
+        """Replace the manifest, then remove what it no longer describes."""
+        for number in range(len(self._manifest["shards"])):
+            sync(self._folder / f"shards/{number:05d}")
+        now = {_TIMES: self._times, "encoder": dict(encoder)}
+        self._replace_manifest(self._manifest | now | {OTHERS: [*COMPANIONS, *self._replaced]})
+        clear_unlisted(self._folder)
+
+    def _name(self, number: int, key: str) -> str:
+        return f"shards/{number:05d}/{key}-{self._times}"
+
+    def _replace_manifest(self, manifest: dict[str, Any]) -> None:
         with file_aside(self._folder / MANIFEST, overwrite=True) as partial:
             write_manifest(partial.parent, manifest, name=partial.name)
-        clear_unlisted(self._folder)
 
 
 def clear_unlisted(folder: Path) -> None:
-    """Remove arrays of features that the manifest does not list: what a killed run left."""
+    """Remove what killed runs left: unfinished files, arrays that the manifest does not list."""
     shards = read_manifest(folder, format_name=FORMAT)["shards"]
     listed = {entry["file"] for shard in shards for entry in shard["files"].values()}
     for number in range(len(shards)):
@@ -84,6 +103,9 @@ def clear_unlisted(folder: Path) -> None:
             is_ours = path.stem in KEYS or (key in KEYS and times.isdecimal())
             if is_ours and name not in listed:
                 path.unlink(missing_ok=True)
+    for path in folder.glob(f".*.{UNFINISHED}"):
+        if is_left_over(path):
+            remove(path)
 
 
 def encoder_of(folder: Path) -> dict[str, Any] | None:
@@ -106,5 +128,7 @@ def file_versions(folder: Path, number: int) -> FileVersions | None:
 
 
 def manifest_digest(folder: Path) -> str:
-    """Return the SHA-256 of a folder's manifest, which names all that it holds."""
-    return sha256_of(folder / MANIFEST)
+    """Return the SHA-256 of all that a folder's manifest describes."""
+    manifest = read_manifest(folder, format_name=FORMAT)
+    described = {key: value for key, value in manifest.items() if key != OTHERS}
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()

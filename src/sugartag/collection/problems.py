@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from sugartag.collection.companions import PROBLEMS
 from sugartag.storage.aside import file_aside
-
-FILE = "errors.jsonl"
 
 
 def write_problems(folder: Path, stage: str, problems: Iterable[Mapping[str, str]]) -> None:
     """Replace the lines of one stage and leave those of others; without any, there is no file."""
-    target = folder / FILE
+    target = folder / PROBLEMS
     lines = [line for line in _lines(target) if _stage_of(line) != stage]
     lines += [json.dumps({"stage": stage, **one}, ensure_ascii=False) for one in problems]
     if not lines:

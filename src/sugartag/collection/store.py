@@ -21,6 +21,7 @@ import numpy as np
 
 from sugartag._rules import Sizes, check_stored, checked_csr
 from sugartag._typing import SparseRows
+from sugartag.collection.companions import COMPANIONS
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
 from sugartag.errors import CollectionError, StorageError
@@ -38,8 +39,6 @@ from sugartag.storage.damage import OTHERS
 FORMAT = "sugartag-collection/1"
 TABLES = ("tags", "owners", "groups", "concepts")
 """The tables of names, which the manifest counts."""
-COMPANIONS = ("errors.jsonl", "files.jsonl", "hierarchy.json", "variants.csv")
-"""Files that an import or ``sugartag embed`` may write beside the arrays."""
 
 
 @dataclass

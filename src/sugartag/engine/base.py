@@ -1,5 +1,6 @@
 """What an engine is: three verbs over blocks of rows."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy.typing as npt
+
+from sugartag.engine.room import room_in
 
 Block = slice
 """A run of consecutive rows: ``slice(start, stop)``."""
@@ -144,6 +147,40 @@ class RestartableEngine(Engine, Protocol):
     def while_taken(self) -> AbstractContextManager[Any]:
         """Keep this process as it is while somebody takes the results of ``map``."""
         ...
+
+
+class BlockEngine:
+    """What all engines do alike with passes that can be begun in the middle."""
+
+    scratch: Path | None
+
+    def room(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return zeros for what grows with the collection: in memory, or mapped to a file."""
+        return room_in(self.scratch, shape, dtype)
+
+    def sum(
+        self: RestartableEngine,
+        function: Callable[Concatenate[Block, Shared], Sum],
+        blocks: Sequence[Block],
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Sum:
+        """Return the sum of ``function(block, ...)``, in an order that only the blocks decide."""
+        if not blocks:
+            raise ValueError("there is nothing to sum: no blocks")
+        (whole,) = deque(self.sums_so_far(function, blocks, None, *shared, **named), maxlen=1)
+        return whole.value()
+
+    def fold(
+        self: RestartableEngine,
+        function: Callable[Concatenate[Block, Shared], Any],
+        blocks: Sequence[Block],
+        total: Total,
+        *shared: Shared.args,
+        **named: Shared.kwargs,
+    ) -> Total:
+        """Return ``total`` after it took ``function(block, ...)`` of each block, in order."""
+        return taken_into(total, self.pieces(function, blocks, total, *shared, **named))
 
 
 class SumSoFar(Protocol[Given]):

@@ -2,26 +2,22 @@
 
 import hashlib
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Concatenate, Self
 
-import numpy.typing as npt
-
 from sugartag.engine.base import (
     Block,
+    BlockEngine,
     Progress,
     Result,
     Shared,
     Sum,
     SumSoFar,
     Takes,
-    Total,
     name_of_pass,
-    taken_into,
 )
 from sugartag.engine.clusters import (
     SECONDS_TO_CONNECT,
@@ -35,7 +31,6 @@ from sugartag.engine.futures import result_of, told_if_gone
 from sugartag.engine.on_workers import Shared as SharedValue
 from sugartag.engine.on_workers import add_up, content_of, run_block, run_blocks
 from sugartag.engine.passes import Steps, SumOnWorkers, Task, rows_in
-from sugartag.engine.room import room_in
 from sugartag.errors import EngineError, SettingsError
 
 FAN_IN = 8
@@ -51,7 +46,7 @@ MAX_SHARED_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class DaskEngine:
+class DaskEngine(BlockEngine):
     """Runs blocks on the workers of a Dask cluster; leave it with ``with``, or close it.
 
     A block whose worker dies is run again on another, and so is whatever that worker held.
@@ -133,10 +128,6 @@ class DaskEngine:
         """How many threads work in the calling process, between passes, may use."""
         return os.cpu_count() or 1
 
-    def room(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return zeros for what grows with the collection: in memory, or mapped to a file."""
-        return room_in(self.scratch, shape, dtype)
-
     def map(
         self,
         function: Callable[Concatenate[Block, Shared], Result],
@@ -152,19 +143,6 @@ class DaskEngine:
         steps = self._steps(function, blocks)
         for task in steps.in_order(tasks, ahead=self._tasks_ahead):
             yield result_of(task.future)
-
-    def sum(
-        self,
-        function: Callable[Concatenate[Block, Shared], Sum],
-        blocks: Sequence[Block],
-        *shared: Shared.args,
-        **named: Shared.kwargs,
-    ) -> Sum:
-        """Return the sum of ``function(block, ...)``, in an order that only the blocks decide."""
-        if not blocks:
-            raise ValueError("there is nothing to sum: no blocks")
-        (whole,) = deque(self.sums_so_far(function, blocks, None, *shared, **named), maxlen=1)
-        return whole.value()
 
     def sums_so_far(
         self,
@@ -185,17 +163,6 @@ class DaskEngine:
                 total.take(self._added([task.future for task in span]), n_blocks)
                 span.clear()
                 yield total
-
-    def fold(
-        self,
-        function: Callable[Concatenate[Block, Shared], Any],
-        blocks: Sequence[Block],
-        total: Total,
-        *shared: Shared.args,
-        **named: Shared.kwargs,
-    ) -> Total:
-        """Return ``total`` after it took ``function(block, ...)`` of each block, in order."""
-        return taken_into(total, self.pieces(function, blocks, total, *shared, **named))
 
     def pieces(
         self,

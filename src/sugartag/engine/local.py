@@ -6,31 +6,26 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any, Concatenate, Generic
 
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from sugartag.engine.base import (
     Block,
+    BlockEngine,
     Progress,
     Result,
     Shared,
     Sum,
     Takes,
-    Total,
     name_of_pass,
-    taken_into,
 )
-from sugartag.engine.room import room_in
 from sugartag.errors import SettingsError
 
 
 @dataclass(frozen=True)
-class LocalEngine:
+class LocalEngine(BlockEngine):
     """Runs blocks in this process.
 
     BLAS has one thread in a block, however many workers there are: products divided among threads
@@ -62,10 +57,6 @@ class LocalEngine:
         """How many threads work in the calling process, between passes, may use."""
         return max(self.workers, self.blas_threads or os.cpu_count() or 1)
 
-    def room(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return zeros for what grows with the collection: in memory, or mapped to a file."""
-        return room_in(self.scratch, shape, dtype)
-
     def map(
         self,
         function: Callable[Concatenate[Block, Shared], Result],
@@ -89,18 +80,6 @@ class LocalEngine:
                     self.progress(name_of_pass(function), done, total)
                 yield result
 
-    def sum(
-        self,
-        function: Callable[Concatenate[Block, Shared], Sum],
-        blocks: Sequence[Block],
-        *shared: Shared.args,
-        **named: Shared.kwargs,
-    ) -> Sum:
-        """Return the sum of ``function(block, ...)`` over the blocks, added in block order."""
-        if not blocks:
-            raise ValueError("there is nothing to sum: no blocks")
-        return reduce(add, self.map(function, blocks, *shared, **named))
-
     def sums_so_far(
         self,
         function: Callable[Concatenate[Block, Shared], Sum],
@@ -113,18 +92,9 @@ class LocalEngine:
         total = start
         for number, result in enumerate(self.map(function, blocks, *shared, **named), 1):
             total = result if total is None else total + result
+            # Or it would stay until the next is there, and both may be large.
+            del result
             yield _SumHere(number, total)
-
-    def fold(
-        self,
-        function: Callable[Concatenate[Block, Shared], Any],
-        blocks: Sequence[Block],
-        total: Total,
-        *shared: Shared.args,
-        **named: Shared.kwargs,
-    ) -> Total:
-        """Return ``total`` after it took ``function(block, ...)`` of each block, in order."""
-        return taken_into(total, self.pieces(function, blocks, total, *shared, **named))
 
     def pieces(
         self,

@@ -19,6 +19,7 @@ from sugartag._typing import BoolArray
 from sugartag.collection.feature_update import (
     FeatureUpdate,
     FileVersions,
+    clear_unlisted,
     encoder_of,
     file_versions,
     manifest_digest,
@@ -32,7 +33,7 @@ from sugartag.errors import CollectionError, SettingsError, StorageError
 from sugartag.features.chunks import Chunk, Reading, Task, described_chunks
 from sugartag.features.encoders import Encoder
 from sugartag.features.images import MAX_PIXELS, FileVersion, quiet_pillow
-from sugartag.storage.aside import file_aside
+from sugartag.storage.aside import file_aside, reserved
 from sugartag.storage.values import read_value, write_value
 
 IMAGES_PER_CHUNK = 256
@@ -98,10 +99,19 @@ def embed_collection(
         _describe(parts, reading, encoder, progress)
         chunks = _Results(parts)
         summary = chunks.summary(collection, time.perf_counter() - began)
-        if chunks.differ_from(collection, versions):
-            _store(folder, collection, chunks, encoder)
-        write_problems(folder, "embed", chunks.failures(collection))
+        with reserved(folder):
+            _require_unchanged(folder, run["collection"])
+            if chunks.differ_from(collection, versions):
+                _store(folder, collection, chunks, encoder)
+            else:
+                clear_unlisted(folder)
+            write_problems(folder, "embed", chunks.failures(collection))
     return summary
+
+
+def _require_unchanged(folder: Path, digest: str) -> None:
+    if manifest_digest(folder) != digest:
+        raise StorageError(f"{folder} was written anew meanwhile; repeat the command")
 
 
 def _images_root(folder: Path, collection: Collection) -> str:

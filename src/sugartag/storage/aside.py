@@ -14,10 +14,9 @@ from pathlib import Path
 
 from sugartag.errors import StorageError, SugartagError
 from sugartag.storage.damage import foreign_file
-from sugartag.storage.held import beside, clear, held_folder, remove
+from sugartag.storage.held import UNFINISHED, beside, clear, held_folder, remove
 from sugartag.storage.renames import exchange, rename_new, sync, sync_tree
 
-ENDING = "partial"
 _NEW, _OLD = "new", "old"
 
 
@@ -29,7 +28,7 @@ def folder_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     ``overwrite`` replaces is a folder that we wrote and to which nobody added a file.
     """
     _refuse_existing(target, overwrite=overwrite)
-    with _held(target) as partial:
+    with reserved(target) as partial:
         _recover(partial, target)
         _refuse_existing(target, overwrite=overwrite)
         _require_ours(target)
@@ -47,11 +46,14 @@ def folder_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a path to write to; what is there when the block ends becomes ``target``."""
+def file_aside(target: Path, *, overwrite: bool = False, patience: float = 0.0) -> Iterator[Path]:
+    """Yield a path to write to; what is there when the block ends becomes ``target``.
+
+    Another run that writes the same target is waited for, if there is ``patience``: some seconds.
+    """
     _refuse_existing(target, overwrite=overwrite)
     _require_plain(target)
-    with _held(target) as partial:
+    with reserved(target, patience) as partial:
         clear(partial)
         made = partial / f"{_NEW}{target.suffix}"
         yield made
@@ -65,10 +67,13 @@ def file_aside(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def _held(target: Path) -> Iterator[Path]:
-    """Yield the folder for unfinished work, which is gone when the block ends."""
-    partial = beside(target, ENDING)
-    with held_folder(partial, target):
+def reserved(target: Path, patience: float = 0.0) -> Iterator[Path]:
+    """Let nobody else write a target while the block runs.
+
+    Yields the folder for what is unfinished, which is gone when the block ends.
+    """
+    partial = beside(target, UNFINISHED)
+    with held_folder(partial, target, patience):
         try:
             yield partial
         except SugartagError:
@@ -121,7 +126,7 @@ def replace_bytes(target: Path, data: bytes) -> None:
 
     A file that is there keeps its permissions. Only one process at a time may write a file so:
     what is written aside always has the same name, so that whoever is next can remove it. The
-    new name itself is durable after :func:`sync_folder`.
+    new name itself is durable once its folder is synced.
     """
     partial = partial_of(target)
     try:
@@ -140,16 +145,7 @@ def replace_bytes(target: Path, data: bytes) -> None:
 
 def partial_of(target: Path) -> Path:
     """Return where a file is written before it replaces another."""
-    return target.parent / f".{target.name}.{ENDING}-sugartag"
-
-
-def sync_folder(folder: Path) -> None:
-    """Make sure that what was renamed or removed in a folder stays so after a crash."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+    return target.parent / f".{target.name}.{UNFINISHED}-sugartag"
 
 
 def _refuse_existing(target: Path, *, overwrite: bool) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sugartag.storage.arrays import MANIFEST, inside, load_array, parsed_manifest
+from sugartag.storage.held import UNFINISHED, is_left_over
 
 OURS = "sugartag-"
 """What the formats in our manifests begin with; other programs write a manifest.json too."""
@@ -39,12 +40,15 @@ def damaged_files(folder: Path) -> list[str]:
 def foreign_file(folder: Path) -> Path | None:
     """Return something in a folder that we did not write, or None if there is nothing else.
 
-    We wrote what a manifest of ours lists. Without one only an empty folder has nothing else.
+    We wrote what a manifest of ours lists, and what killed runs left in folders marked as ours.
+    Without either only an empty folder has nothing else.
     """
     ours = _written(folder, Path())
+    left = [path for path in folder.rglob(f".*.{UNFINISHED}") if is_left_over(path)]
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
-        if path.is_symlink() or not (path.is_dir() or place in ours):
+        known = path.is_dir() or place in ours
+        if path.is_symlink() or not (known or any(map(path.is_relative_to, left))):
             return place
     return None
 

@@ -9,16 +9,20 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sugartag.errors import StorageError
 
+UNFINISHED = "partial"
+"""How the names of folders end that hold what is not whole yet, and is never gone on with."""
 LOCK = "lock"
 MARKER = b"sugartag keeps unfinished work in this folder and will remove it\n"
 LONGEST_NAME = 200
 """In bytes, for folders beside a target to have its name and an ending."""
+SECONDS_BETWEEN_TRIES = 0.05
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 """File systems without locks: there, runs are not kept apart."""
 
@@ -32,16 +36,18 @@ def beside(target: Path, ending: str) -> Path:
 
 
 @contextmanager
-def held_folder(folder: Path, target: Path) -> Iterator[None]:
+def held_folder(folder: Path, target: Path, patience: float = 0.0) -> Iterator[None]:
     """Make a folder, or take one that an ended run left, and hold it until the block ends.
 
-    ``target`` is what is being written, for messages. A link, or a folder that is not marked as
+    ``target`` is what is being written, for messages; a run that holds the folder is waited for as
+    many seconds as there is ``patience``. A link, or a folder that is not marked as
     ours, is refused and left alone.
     """
     try:
         if not target.parent.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-        while (lock := _lock_of(folder, target)) is None:
+        ends = time.monotonic() + patience
+        while (lock := _lock_of(folder, target, ends)) is None:
             pass  # Another run has just ended, and taken its folder away.
     except StorageError:
         raise
@@ -51,6 +57,19 @@ def held_folder(folder: Path, target: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def is_left_over(folder: Path) -> bool:
+    """Tell whether a folder is marked as ours, and whoever held it has ended."""
+    lock = folder / LOCK
+    if folder.is_symlink() or lock.is_symlink() or not lock.is_file() or not _is_ours(folder):
+        return False
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno in _NO_LOCKS
+    return True
 
 
 def clear(folder: Path, *, beginning: str = "") -> None:
@@ -72,7 +91,7 @@ def remove(folder: Path) -> None:
     folder.rmdir()
 
 
-def _lock_of(folder: Path, target: Path) -> int | None:
+def _lock_of(folder: Path, target: Path, ends: float) -> int | None:
     """Return the open lock of a folder, or None if the folder went away meanwhile."""
     if folder.is_symlink():
         raise _in_the_way(folder, target)
@@ -90,7 +109,7 @@ def _lock_of(folder: Path, target: Path) -> int | None:
     finally:
         os.close(inside)
     try:
-        _take(lock, folder, target)
+        _take(lock, folder, target, ends)
         if not _is_at(lock, folder / LOCK):
             os.close(lock)
             return None
@@ -101,17 +120,23 @@ def _lock_of(folder: Path, target: Path) -> int | None:
     return lock
 
 
-def _take(lock: int, folder: Path, target: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise StorageError(
-            f"cannot write {target}: another run is writing it and has its work in {folder}; "
-            "wait for it, or choose another name"
-        ) from error
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
+def _take(lock: int, folder: Path, target: Path, ends: float) -> None:
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= ends:
+                raise StorageError(
+                    f"cannot write {target}: another run is writing it and has its work in "
+                    f"{folder}; wait for it, or choose another name"
+                ) from error
+            time.sleep(SECONDS_BETWEEN_TRIES)
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                return
             raise
+        else:
+            return
 
 
 def _is_ours(folder: Path) -> bool:

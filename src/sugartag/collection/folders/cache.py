@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sugartag.collection.companions import KNOWN_PICTURES
 from sugartag.collection.folders.walk import FileState, PictureFile
 from sugartag.metadata import Keyword, Metadata
 from sugartag.metadata.files import UnreadableError, regular_file
 
-FILE = "files.jsonl"
 MAX_LINE_BYTES = 4 << 20
 _ENDS_BYTES = 1 << 16
 
@@ -43,7 +43,7 @@ def fingerprint(path: Path, *, root: Path) -> str:
 
 def write_known(folder: Path, known: Iterable[Known]) -> None:
     """Write what was read, one picture a line."""
-    with (folder / FILE).open("w", encoding="utf-8") as file:
+    with (folder / KNOWN_PICTURES).open("w", encoding="utf-8") as file:
         for one in known:
             file.write(json.dumps(_as_json(one), ensure_ascii=False) + "\n")
 
@@ -51,9 +51,9 @@ def write_known(folder: Path, known: Iterable[Known]) -> None:
 def read_known(folder: Path) -> dict[str, Known]:
     """Return what an earlier run read, by path; a line that makes no sense is as if not there."""
     known: dict[str, Known] = {}
-    if not (folder / FILE).is_file():
+    if not (folder / KNOWN_PICTURES).is_file():
         return known
-    with (folder / FILE).open("rb") as file:
+    with (folder / KNOWN_PICTURES).open("rb") as file:
         while line := file.readline(MAX_LINE_BYTES):
             try:
                 one = _from_json(json.loads(line))

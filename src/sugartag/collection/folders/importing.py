@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sugartag.collection.companions import HIERARCHY
 from sugartag.collection.folders.cache import Known, read_known, write_known
 from sugartag.collection.folders.kept_features import keep_features
 from sugartag.collection.folders.owners import OwnerRule
@@ -25,7 +26,6 @@ from sugartag.engine.base import Progress
 from sugartag.errors import CollectionError, StorageError
 from sugartag.storage.arrays import read_manifest
 
-HIERARCHY_FILE = "hierarchy.json"
 HIERARCHY_FORMAT = "sugartag-hierarchy/1"
 
 
@@ -175,12 +175,12 @@ def _write_hierarchy(imported: Imported, known: Sequence[Known], rules: TagRules
         "tags": {tag: sorted(map(list, some)) for tag, some in sorted(paths.items())},
     }
     text = json.dumps(content, ensure_ascii=False, indent=1)
-    (imported.folder / HIERARCHY_FILE).write_text(text + "\n", encoding="utf-8")
+    (imported.folder / HIERARCHY).write_text(text + "\n", encoding="utf-8")
 
 
 def read_hierarchy(folder: Path) -> dict[str, list[list[str]]]:
     """Return the paths that each tag of a collection was found at; empty if none is known."""
-    path = folder / HIERARCHY_FILE
+    path = folder / HIERARCHY
     if not path.is_file():
         return {}
     try:

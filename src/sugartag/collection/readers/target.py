@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from sugartag.collection.feature_update import clear_unlisted
 from sugartag.collection.store import FORMAT
 from sugartag.errors import CollectionError, StorageError, SugartagError
 from sugartag.storage.arrays import require_format
@@ -24,9 +23,6 @@ def collection_folder(
     try:
         if overwrite:
             _refuse_to_replace_other_things(target)
-            # A damaged manifest lists nothing: then everything stays.
-            with suppress(StorageError, LookupError, TypeError, AttributeError):
-                clear_unlisted(target)
         with folder_aside(target, overwrite=overwrite) as folder:
             yield folder
     except SugartagError:
