@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from sugartag.reproduce.markdown import PLACE, TABLES, refreshed
 
 from sugartag.errors import SettingsError
-from sugartag.reproduce.markdown import PLACE, TABLES, refreshed
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")

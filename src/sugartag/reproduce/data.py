@@ -1,4 +1,4 @@
-"""The collection that experiments run on: planted, shipped, or the user's own."""
+"""The collections that experiments run on: synthetic, photographs, drawings, or the user's own."""
 
 import hashlib
 import json
@@ -10,15 +10,15 @@ import numpy as np
 
 from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
-from sugartag.collection.store import open_collection
+from sugartag.collection.store import open_collection, save_collection
 from sugartag.collection.synthetic import World
 from sugartag.demo import import_drawings
 from sugartag.errors import SettingsError, StorageError
 from sugartag.evaluation.protocol import Task, hidden_task, truth_task
 from sugartag.reproduce.experiments import read_toml, shipped_experiments
+from sugartag.reproduce.photographs import FOLDER, import_some_photographs
 
-PLANTED, OPENCLIPART = "planted", "openclipart"
-WORLD_FILE = "nus-wide-like.toml"
+SYNTHETIC, OPENCLIPART, DOCUMERICA = "synthetic", "openclipart", FOLDER
 HIDDEN_SHARE = 0.3
 """Of the given tags, where there is no truth to be measured by."""
 
@@ -37,8 +37,8 @@ class Data:
     """Names everything that results depend on: images, tags, owners, features and truth."""
     counts: dict[str, int]
     """How much of everything there is."""
-    world: dict[str, Any] | None = None
-    """What a planted world was made from."""
+    made: dict[str, Any] | None = None
+    """How a synthetic collection was made, or a sample drawn."""
 
     def task(self) -> Task:
         """Open the collection and say what is to be predicted."""
@@ -52,19 +52,41 @@ def task_of(collection: Collection, hidden: float | None, seed: int) -> Task:
     return hidden_task(collection, hidden, seed)
 
 
-def planted_data(out: Path, *, seed: int, quick: bool) -> Data:
-    """Plant the world in the image of NUS-WIDE-128, anew each time: it takes a second."""
-    document = read_toml(shipped_experiments() / "worlds" / WORLD_FILE)
+def synthetic_data(out: Path, *, seed: int, quick: bool) -> Data:
+    """Make the collection in the image of NUS-WIDE-128, anew each time: it takes a second."""
+    document = read_toml(shipped_experiments() / "worlds" / "nus-wide-like.toml")
     values = {**document["world"], **(document["quick"] if quick else {})}
-    world = World(**values)
-    mark = hashlib.sha256(json.dumps([values, seed]).encode()).hexdigest()[:12]
-    folder = out / "data" / f"planted-{mark}"
-    world.write(folder, seed, overwrite=True)
-    found = _data(PLANTED, document["title"], folder, seed)
-    return replace(found, world=asdict(world))
+    folder = out / "data" / f"{SYNTHETIC}-{_mark(document, seed, quick)}"
+    collection = named_collection(World(**values), seed, document["names"])
+    save_collection(collection, folder, overwrite=True)
+    found = _data(SYNTHETIC, document["title"], folder, seed)
+    return replace(found, made=asdict(World(**values)))
 
 
-def shipped_data(out: Path, *, seed: int) -> Data:
+def named_collection(world: World, seed: int, names: dict[str, Any]) -> Collection:
+    """Return a synthetic collection whose tags are called by words of their topics."""
+    vocabulary = world.plan(seed).vocabulary
+    words = {topic: iter(text.split()) for topic, text in enumerate(names["topics"])}
+    others = iter(names["other"].split())
+    found = [""] * world.n_tags
+    for tag in np.argsort(-vocabulary.frequency, kind="stable").tolist():
+        found[tag] = next(words[int(vocabulary.topic[tag])] if vocabulary.seen[tag] else others)
+    concepts = tuple(found[tag] for tag in vocabulary.concept.tolist())
+    return replace(world.generate(seed), tag_names=tuple(found), concept_names=concepts)
+
+
+def photographs_data(folder: Path, out: Path, *, seed: int, quick: bool) -> Data:
+    """Import some photographs of DOCUMERICA; ``folder`` is the one that holds documerica."""
+    document = read_toml(shipped_experiments() / "worlds" / "photographs.toml")
+    sample = {**document["sample"], **(document["quick"] if quick else {})}
+    source, target = folder / DOCUMERICA, out / "data" / DOCUMERICA
+    if not (source / "images.csv").is_file():
+        raise SettingsError(f"{source} has no images.csv; name the folder that holds {DOCUMERICA}")
+    import_some_photographs(source, target, **sample)
+    return replace(_data(DOCUMERICA, document["title"], target, seed), made=sample)
+
+
+def drawings_data(out: Path, *, seed: int) -> Data:
     """Import the drawings that come with the package, unless they are there already."""
     folder = shipped_pictures(out)
     return _data(OPENCLIPART, "The shipped OpenClipart drawings", folder, seed)
@@ -82,6 +104,10 @@ def shipped_pictures(out: Path) -> Path:
 def own_data(folder: Path, *, seed: int) -> Data:
     """Take a collection that was imported before."""
     return _data(folder.resolve().name, f"The collection {folder.name}", folder.resolve(), seed)
+
+
+def _mark(document: dict[str, Any], seed: int, quick: bool) -> str:
+    return hashlib.sha256(json.dumps([document, seed, quick]).encode()).hexdigest()[:12]
 
 
 def _data(name: str, title: str, folder: Path, seed: int) -> Data:

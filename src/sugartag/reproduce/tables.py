@@ -1,126 +1,437 @@
-"""The findings as CSV tables, one for each experiment."""
+"""The findings as tables: cells with numbers, written as HTML, as Markdown or as CSV.
+
+A documentation page has places for tables, each between two comments, ``<!-- table NAME -->`` and
+``<!-- end -->``. What stands between them is never written by hand.
+"""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from sugartag.errors import SettingsError
+from sugartag.reproduce.claims import VERDICTS, gap_between
+from sugartag.reproduce.experiments import method_name
+from sugartag.reproduce.stages import STAGE_NAMES
 from sugartag.storage.aside import file_aside
 
-Cells: TypeAlias = Sequence[Any]
 Found: TypeAlias = Mapping[str, Any]
+PLACE = re.compile(r"<!-- table ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
+LENGTHS_SHOWN = (10, 100, 1000)
+NOTHING = "–"
 
 
-def write_tables(document: Mapping[str, Any], folder: Path) -> None:
-    """Write ``folder/NAME.csv`` for each experiment."""
+@dataclass(frozen=True)
+class Number:
+    """A number with its interval, and how it is written."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    digits: int = 3
+    signed: bool = False
+    failed: str = ""
+
+    @classmethod
+    def of(cls, point: Found | None, *, signed: bool = False, ends: bool = True) -> "Number":
+        """Return the number of a point of the findings; none where there is none."""
+        if point is None or "f" not in point:
+            return cls(None, failed=(point or {}).get("failed", ""))
+        low, high = point["interval"] if ends else (None, None)
+        return cls(point["f"], low, high, signed=signed)
+
+    def words(self, value: float | None) -> str:
+        """Return a value as it is written."""
+        sign = "+" if self.signed else ""
+        return NOTHING if value is None else f"{value:{sign},.{self.digits}f}"
+
+    def __str__(self) -> str:
+        """Return the number and its interval as text."""
+        if self.failed:
+            return self.failed
+        ends = "" if self.low is None else f" ({self.words(self.low)} to {self.words(self.high)})"
+        return self.words(self.value) + ends
+
+    def html(self) -> str:
+        """Return the number and its interval as HTML."""
+        if self.failed:
+            return f'<span class="failed">{escape(self.failed)}</span>'
+        if self.low is None:
+            return self.words(self.value)
+        ends = f"{self.words(self.low)} to {self.words(self.high)}"
+        return f"<b>{self.words(self.value)}</b> <small>{ends}</small>"
+
+
+Cell: TypeAlias = str | Number
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells; the first of a row is its name."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def html(self, label: str) -> str:
+        """Return the table as HTML, to be scrolled where it is too wide."""
+        head = "".join(f'<th scope="col">{escape(one)}</th>' for one in self.heads)
+        body = "\n".join(
+            f'<tr><th scope="row">{_html(cells[0])}</th>'
+            + "".join(f"<td>{_html(cell)}</td>" for cell in cells[1:])
+            + "</tr>"
+            for cells in self.rows
+        )
+        return (
+            f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0"><table>'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+    def markdown(self) -> str:
+        """Return the table as Markdown."""
+        numbers = [
+            all(isinstance(row[at], Number) for row in self.rows) for at in range(len(self.heads))
+        ]
+        rule = ["--:" if one else ":--" for one in numbers]
+        lines = [self.heads, rule, *([str(cell) for cell in row] for row in self.rows)]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _html(cell: Cell) -> str:
+    return cell.html() if isinstance(cell, Number) else escape(cell)
+
+
+def comparison_table(found: Found) -> Table:
+    """Return average F: as published, tuned, with defaults, best on the truth."""
+    rows = []
+    for name, row in found["methods"].items():
+        above = None
+        if "sugar-tc" in found["above"] and "f" in row.get("tuned", {}) and name != "sugar-tc":
+            above = gap_between(found, name, "sugar-tc")
+        rows.append(
+            (
+                method_name(name),
+                Number(row["published"]),
+                Number.of(row.get("tuned", row)),
+                Number.of(row.get("default"), ends=False),
+                Number.of(row.get("oracle"), ends=False),
+                Number.of(above, signed=True),
+                Number.of(row.get("gain_by_owners"), signed=True),
+            )
+        )
+    heads = (
+        *("method", "published, other data", "tuned on hidden tags (95 %)", "defaults"),
+        *("oracle: best on the truth", "above SUGAR-TC (95 %)", "gain by true owners (95 %)"),
+    )
+    return Table(heads, tuple(rows))
+
+
+def settings_table(found: Found) -> Table:
+    """Return what tuning chose: a tuned SUGAR-TC need not be the one the paper prints."""
+    rows = tuple(
+        (method_name(name), settings_in_words(row["tuned"]), settings_in_words(row["oracle"]))
+        for name, row in found["methods"].items()
+        if "f" in row.get("tuned", {})
+    )
+    return Table(("method", "chosen by hidden tags", "best on the truth"), rows)
+
+
+def settings_in_words(point: Found) -> str:
+    """Return the settings of a point in words."""
+    settings = point.get("settings", {})
+    return ", ".join(f"{key} = {value}" for key, value in settings.items()) or "defaults"
+
+
+def concepts_table(found: Found) -> Table:
+    """Return on how many concepts each method is best, and better than the tags as given."""
+    count = len(found["concepts"])
+    order = sorted(found["best_on"], key=lambda name: -found["best_on"][name])
+    rows = tuple(
+        (
+            method_name(name),
+            Number(found["best_on"][name], digits=0),
+            Number(found["above_before"][name], digits=0),
+        )
+        for name in order
+    )
+    return Table(("method", f"highest F, of {count} concepts", "above the tags as given"), rows)
+
+
+def retrieval_table(found: Found) -> Table:
+    """Return MAP at a few lengths, as the paper counts it and as is usual."""
+    lengths = found["lengths"]
+    shown = [at for at, length in enumerate(lengths) if length in LENGTHS_SHOWN] or [0, -1]
+    ways = ("paper", "usual")
+    heads = ("method", *(f"{way}, T = {lengths[at]}" for way in ways for at in shown))
+    rows = tuple(
+        (
+            method_name(name),
+            *(
+                Number(row[way]["map"][at], *row[way]["intervals"][at], digits=2)
+                for way in ways
+                for at in shown
+            ),
+        )
+        for name, row in found["methods"].items()
+    )
+    return Table(heads, rows)
+
+
+def cost_table(found: Found, published: Found) -> Table:
+    """Return what each stage takes here, and took in the paper."""
+    methods = found["methods"]
+
+    def here(row: Found, stage: str) -> str:
+        cost = row.get("stages", {}).get(stage)
+        return NOTHING if cost is None else f"{cost['seconds']:.1f} s / {cost['mb']:.0f} MB"
+
+    def paper(name: str, stage: str) -> str:
+        hours, memory = (
+            published.get(key, {}).get(name, {}).get(stage) for key in ("hours", "gigabytes")
+        )
+        return NOTHING if hours is None else f"{hours:g} h / {memory:g} GB"
+
+    def total(name: str, row: Found) -> tuple[str, str]:
+        hours = sum(published.get("hours", {}).get(name, {}).values())
+        times = row.get("totals")
+        ends = f"{min(times):.1f} to {max(times):.1f} s" if times else row.get("failed", NOTHING)
+        return ends, f"{hours:.1f} h" if hours else NOTHING
+
+    rows = [
+        (
+            words,
+            *(
+                cell
+                for name, row in methods.items()
+                for cell in (here(row, stage), paper(name, stage))
+            ),
+        )
+        for stage, words in STAGE_NAMES.items()
+    ]
+    rows.append(
+        (
+            "All of it, lowest to highest",
+            *(cell for pair in methods.items() for cell in total(*pair)),
+        )
+    )
+    return Table(
+        ("stage", *(head for name in methods for head in (method_name(name), "published"))),
+        tuple(rows),
+    )
+
+
+def sensitivity_table(found: Found, published: Found) -> Table:
+    """Return where each setting is best, here and in the paper."""
+    rows = []
+    for sweep in found["sweeps"]:
+        points = {point["value"]: point for point in sweep["points"] if "f" in point}
+        said, best = published["best"].get(sweep["setting"]), sweep["best"]
+        if best is None:
+            continue
+        gap = points[best].get("said_above")
+        rows.append(
+            (
+                f"{sweep['symbol']} ({sweep['setting']})",
+                f"{min(points):g} to {max(points):g}",
+                f"{said:g}",
+                f"{best:g}",
+                Number.of(points[best], ends=False),
+                Number.of(points.get(said), ends=False),
+                Number.of(gap, signed=True),
+                Number(min(point["f"] for point in points.values())),
+            )
+        )
+    heads = (
+        *("setting", "values", "best in the paper", "best here", "F there", "F at the paper's"),
+        *("the paper's above the best (95 %)", "lowest F"),
+    )
+    return Table(heads, tuple(rows))
+
+
+def convergence_table(found: Found) -> Table:
+    """Return what the updates do, with each of the settings."""
+    rows = []
+    for label, one in found["variants"].items():
+        if "failed" in one:
+            rows.append((label, *[NOTHING] * 4, one["failed"]))
+            continue
+        rows.append(
+            (
+                label,
+                " × ".join(map(str, one["shape"])),
+                str(one["stops_after"] or NOTHING),
+                f"{one['rises']} of {len(one['falls'])}",
+                Number(one["last"] / one["lowest"]),
+                Number(one["nothing"] / one["lowest"]),
+            )
+        )
+    heads = (
+        *("settings", "tensor", f"change below {found['tolerance']:g} first after"),
+        *("updates that raise it", "objective at the end / lowest", "of zeros / lowest"),
+    )
+    return Table(heads, tuple(rows))
+
+
+def claims_by_statement(claims: Iterable[Found]) -> dict[str, dict[str, Found]]:
+    """Return the claims by what the paper says, then by collection."""
+    found: dict[str, dict[str, Found]] = {}
+    for one in claims:
+        found.setdefault(one["paper"], {})[one["on"]] = one
+    return found
+
+
+def table_of(entry: Found) -> Table | None:
+    """Return the table that an experiment's section shows."""
+    makers: Mapping[str, Callable[[], Table]] = {
+        "comparison": lambda: comparison_table(entry["found"]),
+        "concepts": lambda: concepts_table(entry["found"]),
+        "retrieval": lambda: retrieval_table(entry["found"]),
+        "cost": lambda: cost_table(entry["found"], entry["published"]),
+        "sensitivity": lambda: sensitivity_table(entry["found"], entry["published"]),
+        "convergence": lambda: convergence_table(entry["found"]),
+    }
+    return makers[entry["kind"]]() if entry["kind"] in makers else None
+
+
+def refreshed(page: str, document: Found) -> str:
+    """Return the page with every table made anew from the result file."""
+    tables = documented_tables(document)
+
+    def made(place: re.Match[str]) -> str:
+        if place[1] not in tables:
+            raise SettingsError(f"there is no table {place[1]!r}; choose from: {', '.join(tables)}")
+        return f"<!-- table {place[1]} -->\n{tables[place[1]].markdown()}\n<!-- end -->"
+
+    return PLACE.sub(made, page)
+
+
+def documented_tables(document: Found) -> dict[str, Table]:
+    """Return the tables of the documentation page, by name."""
+    found: dict[str, Table] = {"claims": _claims(document), "data": _data(document)}
+    sweeps: list[tuple[Cell, ...]] = []
+    for name, entry in document["experiments"].items():
+        table = table_of(entry)
+        if entry["kind"] == "sensitivity" and table is not None:
+            sweeps += table.rows
+            found["sensitivity"] = Table(table.heads, tuple(sweeps))
+        elif table is not None:
+            found[name] = table
+        if entry["kind"] == "comparison":
+            found[f"settings-{name}"] = settings_table(entry["found"])
+    return found
+
+
+def _claims(document: Found) -> Table:
+    rows = []
+    collections = list(document["collections"])
+    for says, by_collection in claims_by_statement(document["claims"]).items():
+        cells = [by_collection.get(on) for on in collections]
+        told = [
+            f"**{VERDICTS[one['verdict']]}**: {one['here']}" if one else NOTHING for one in cells
+        ]
+        rows.append((says, *told))
+    heads = ("the paper says", *(document["collections"][on]["title"] for on in collections))
+    return Table(heads, tuple(rows))
+
+
+def _data(document: Found) -> Table:
+    collections = document["collections"]
+    counts = {what: None for one in collections.values() for what in one["counts"]}
+    rows = [
+        (what, *(f"{one['counts'].get(what, 0):,}" for one in collections.values()))
+        for what in counts
+    ]
+    made = {key: None for one in collections.values() for key in one["made"] or ()}
+    rows += [
+        (f"`{key}`", *(str((one["made"] or {}).get(key, NOTHING)) for one in collections.values()))
+        for key in made
+        if key.removeprefix("n_") not in counts
+    ]
+    return Table(("what", *(one["title"] for one in collections.values())), tuple(rows))
+
+
+def write_tables(document: Found, folder: Path) -> None:
+    """Write ``folder/NAME.csv`` for each experiment, with all that was measured."""
     for name, entry in document["experiments"].items():
         with (
             file_aside(folder / f"{name}.csv", overwrite=True) as partial,
             partial.open("w", encoding="utf-8", newline="") as file,
         ):
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerows(rows_of(entry))
+            csv.writer(file, lineterminator="\n").writerows(rows_of(entry))
 
 
-def rows_of(entry: Mapping[str, Any]) -> Iterator[Cells]:
-    """Yield the heading and the lines of an experiment's table."""
-    found = entry["found"]
+def rows_of(entry: Found) -> list[Sequence[Any]]:
+    """Return the heading and the lines of an experiment's CSV table."""
+    records = _records(entry)
+    heads = list(dict.fromkeys(key for record in records for key in record))
+    return [heads, *([record.get(key) for key in heads] for record in records)]
+
+
+def _records(entry: Found) -> list[dict[str, Any]]:
+    found, kind = entry["found"], entry["kind"]
     if "failed" in found:
-        yield from (["failed"], [found["failed"]])
-        return
-    yield from _ROWS[entry["kind"]](found, entry["published"])
-
-
-def _comparison(found: Found, published: Found) -> Iterator[Cells]:
-    yield (
-        *("method", "of_the_paper", "published_on_other_data"),
-        *("f_tuned", "f_tuned_low", "f_tuned_high", "f_default", "f_oracle"),
-        *("above_sugar_tc", "above_low", "above_high", "trials", "failed"),
-    )
-    for name, row in found["methods"].items():
-        tuned, above = row.get("tuned", {}), row.get("above_sugar_tc", {})
-        yield (
-            name,
-            row["of_the_paper"],
-            row["published"],
-            tuned.get("f"),
-            *tuned.get("interval", (None, None)),
-            row.get("default", {}).get("f"),
-            row.get("oracle", {}).get("f"),
-            above.get("f"),
-            *above.get("interval", (None, None)),
-            row.get("trials"),
-            row.get("failed") or tuned.get("failed"),
-        )
-
-
-def _concepts(found: Found, published: Found) -> Iterator[Cells]:
-    methods = list(found["best_on"])
-    yield ("concept", "images", *methods, "low", "high", "gain", "best", "marked")
-    for row in found["concepts"]:
-        yield (
-            *(row["concept"], row["images"]),
-            *(row["f"][name] for name in methods),
-            *(row["low"], row["high"], row["gain"], row["best"]),
-            row["concept"] in found["marked"],
-        )
-
-
-def _retrieval(found: Found, published: Found) -> Iterator[Cells]:
-    yield ("method", "divided_by", "T", "map", "low", "high")
-    for name, ways in found["methods"].items():
-        for way, curve in ways.items():
-            points = zip(found["lengths"], curve["map"], curve["intervals"], strict=True)
-            for length, value, ends in points:
-                yield (name, _DIVISORS[way], length, value, *ends)
-
-
-_DIVISORS = {"paper": "relevant among the first T", "usual": "min(relevant, T)"}
-
-
-def _cost(found: Found, published: Found) -> Iterator[Cells]:
-    yield ("method", "stage", "seconds", "mb", "published_hours", "published_gb", "failed")
-    hours, gigabytes = published.get("hours", {}), published.get("gigabytes", {})
-    for name, row in found["methods"].items():
-        if "failed" in row:
-            yield (name, "", "", "", "", "", row["failed"])
-            continue
-        for stage, cost in row["stages"].items():
-            told = (table.get(name, {}).get(stage) for table in (hours, gigabytes))
-            yield (name, stage, cost["seconds"], cost["mb"], *told, "")
-
-
-def _sensitivity(found: Found, published: Found) -> Iterator[Cells]:
-    yield ("setting", "symbol", "value", "f", "low", "high", "failed")
-    for sweep in found["sweeps"]:
-        for point in sweep["points"]:
-            yield (
-                *(sweep["setting"], sweep["symbol"], point["value"], point.get("f")),
-                *point.get("interval", (None, None)),
-                point.get("failed"),
+        return [{"failed": found["failed"]}]
+    if kind == "concepts":
+        return [
+            {**row, **row["f"], "f": None, "marked": row["concept"] in found["marked"]}
+            for row in found["concepts"]
+        ]
+    if kind == "retrieval":
+        return [
+            {"method": name, "divided_by": way, "T": length, **_spread("map", value, ends)}
+            for name, ways in found["methods"].items()
+            for way, curve in ways.items()
+            for length, value, ends in zip(
+                found["lengths"], curve["map"], curve["intervals"], strict=True
             )
+        ]
+    if kind == "sensitivity":
+        return [
+            {"setting": sweep["setting"], "value": point["value"], **_of_point("f", point)}
+            for sweep in found["sweeps"]
+            for point in sweep["points"]
+        ]
+    if kind == "convergence":
+        return [
+            {"settings": label, "updates": at, "objective": value}
+            for label, one in found["variants"].items()
+            for at, value in enumerate(one.get("objectives", ()))
+        ]
+    if kind == "pictures":
+        return [
+            {
+                **{key: one[key] for key in ("path", "title", "owner")},
+                **{key: "|".join(one[key]) for key in ("given", "hidden")},
+                **{name: "|".join(tags) for name, tags in one["after"].items()},
+            }
+            for one in found["pictures"]
+        ]
+    return _of_methods(found)
 
 
-def _convergence(found: Found, published: Found) -> Iterator[Cells]:
-    yield ("updates", "objective", "relative_fall")
-    falls = [None, *found["falls"]]
-    yield from zip(range(len(falls)), found["objectives"], falls, strict=True)
+def _of_methods(found: Found) -> list[dict[str, Any]]:
+    """Return the records of a comparison or of costs, one or a few for each method."""
+    records = []
+    for name, row in found["methods"].items():
+        if "stages" in row:
+            records += [
+                {"method": name, "stage": stage, **cost} for stage, cost in row["stages"].items()
+            ]
+            continue
+        record = {"method": name, "published": row.get("published"), "failed": row.get("failed")}
+        for key in ("tuned", "default", "oracle", "owners_shuffled", "gain_by_owners"):
+            record |= _of_point(key, row.get(key, {}))
+        records.append(record)
+    return records
 
 
-def _pictures(found: Found, published: Found) -> Iterator[Cells]:
-    yield ("path", "title", "owner", "given", "hidden", *found["methods"])
-    for one in found["pictures"]:
-        after = ("|".join(one["after"][name]) for name in found["methods"])
-        said = ("|".join(one["given"]), "|".join(one["hidden"]))
-        yield (one["path"], one["title"], one["owner"], *said, *after)
+def _of_point(name: str, point: Found) -> dict[str, Any]:
+    if "f" not in point:
+        return {"failed": point["failed"]} if "failed" in point else {}
+    return _spread(name, point["f"], point["interval"])
 
 
-_ROWS: Mapping[str, Callable[[Found, Found], Iterator[Cells]]] = {
-    "comparison": _comparison,
-    "concepts": _concepts,
-    "retrieval": _retrieval,
-    "cost": _cost,
-    "sensitivity": _sensitivity,
-    "convergence": _convergence,
-    "pictures": _pictures,
-}
+def _spread(name: str, value: float, ends: Sequence[float]) -> dict[str, Any]:
+    return {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
