@@ -21,6 +21,7 @@ from sugartag.collection.model import Collection
 from sugartag.collection.subset import some_images
 from sugartag.evaluation.protocol import truth_task
 from sugartag.methods.search_spaces import search_space
+from sugartag.reproduce.photographs import some_owners
 
 FORMAT = "sugartag-paper/1"
 FILE = "paper.json"
@@ -41,12 +42,7 @@ BEGIN, END = "<!-- begin: benchmarks/results/paper.json -->", "<!-- end -->"
 
 def photographs_of_some(collection: Collection, n_images: int) -> Round:
     """Return the task of about so many photographs, all of some owners, none with a quarter."""
-    counts = np.bincount(collection.owner, minlength=collection.n_owners + 1)
-    kept: list[int] = []
-    for owner in np.random.default_rng(0).permutation(collection.n_owners).tolist():
-        total = int(counts[kept].sum())
-        if counts[owner] < n_images / 4 and total + counts[owner] <= 1.05 * n_images:
-            kept.append(owner)
+    kept = some_owners(collection, n_images)
     chosen = some_images(collection, np.flatnonzero(np.isin(collection.owner, kept)))
     return TaskRound(truth_task(chosen), author_aware=False)
 

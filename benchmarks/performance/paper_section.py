@@ -1,6 +1,6 @@
 """What the page says of ``bench paper-size``: its claims, and its tables."""
 
-from sugartag.reproduce.names import STAGE_NAMES
+from sugartag.reproduce.stages import STAGE_NAMES
 
 from performance.paper_size import EXACT, METHODS, OURS, RATES, TRUNCATED, UPDATES, PaperSize
 from performance.record import CAPPED

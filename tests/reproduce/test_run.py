@@ -335,7 +335,10 @@ def test_photographs_are_run_beside_the_main_collection_or_left_out_visibly(
     documerica, collection, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("sugartag.reproduce.data.World", tiny_world)
-    folder = write_experiments(tmp_path / "x", table=TABLE + "[photographs]\nbeyond = []\n")
+    monkeypatch.delenv("SUGARTAG_DATA", raising=False)
+    folder = write_experiments(
+        tmp_path / "x", table=TABLE + '[photographs]\nbeyond = ["tag-prior"]\n'
+    )
 
     asked = ("--experiments", folder, "--quick", "--processes", 1)
     without = run(*asked, "--out", tmp_path / "without", "--only", "table")
@@ -350,7 +353,10 @@ def test_photographs_are_run_beside_the_main_collection_or_left_out_visibly(
     assert set(found["collections"]) == {"main", "photographs"}
     assert list(found["experiments"]) == ["table", "table-photographs"]
     methods = [list(one["found"]["methods"]) for one in found["experiments"].values()]
-    assert methods == [["original", "tag-vote", "linear-probe"], ["original", "tag-vote"]]
+    assert methods == [
+        ["original", "tag-vote", "linear-probe"],
+        ["original", "tag-vote", "tag-prior"],
+    ]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "the ranking does not carry over" in page
 

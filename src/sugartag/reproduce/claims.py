@@ -126,8 +126,8 @@ def _of_users(found: Found, rows: Found) -> Claims:
             yield (
                 f"User information helps {method_name(name)}.",
                 above(gain),
-                f"F is {row['owners_shuffled']['f']:.3f} with the owners shuffled among the images; "
-                f"the true owners change it by {signed(gain)}.",
+                f"F is {row['owners_shuffled']['f']:.3f} with the owners shuffled among the "
+                f"images; the true owners change it by {signed(gain)}.",
             )
 
 
@@ -189,7 +189,8 @@ def _retrieval(found: Found, published: Found) -> Claims:
         together(by_length),
         f"Above all others at {by_length.count('agrees')} of {len(lengths)} lengths, below one at "
         f"{by_length.count('contradicts')}. At T = {lengths[-1]} MAP is "
-        f"{curves[champion][-1]:.3f}; highest is {method_name(first)} with {curves[first][-1]:.3f}.",
+        f"{curves[champion][-1]:.3f}; highest is {method_name(first)} with "
+        f"{curves[first][-1]:.3f}.",
     )
 
 

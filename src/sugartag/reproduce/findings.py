@@ -1,20 +1,15 @@
 """What came out of each experiment, put together from the results of its chains.
 
-Differences have intervals of their own, so that nobody has to compare those of two numbers. That of
-a difference of average Fs is the wider end, on both sides, of two: images resampled, each method on
-the same, and all choices of random numbers together; and concepts resampled.
+Differences have intervals of their own, so that nobody has to compare those of two numbers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from sugartag._typing import FloatArray
-from sugartag.evaluation.bootstrap import interval
-from sugartag.evaluation.verdicts import wilson_interval
 from sugartag.methods.registry import missing_package
 from sugartag.reproduce.experiments import (
     Comparison,
@@ -27,17 +22,20 @@ from sugartag.reproduce.experiments import (
     Sensitivity,
     Sweep,
 )
+from sugartag.reproduce.intervals import (
+    Points,
+    failure,
+    gap,
+    map_curve,
+    mean_f,
+    pooled,
+    share,
+)
 from sugartag.reproduce.plans import SHARE, Found, best_trial, sweep_key
 from sugartag.reproduce.queries import Query, described_queries
 
-REPLICATES = 1000
-"""Resamplings of concepts and of queries, which are cheap."""
-RESAMPLING = 0x71756572
-"""Tells their random numbers from others of the same seed."""
 KNOW_USERS = ("mrtf", "ttc1", "ttc2", "sugar-tc")
 KNOW_NO_USERS = ("trvsc", "lr", "nmc", "lslr")
-Points: TypeAlias = Sequence[Found]
-"""One measurement of the same settings for each seed."""
 
 
 @dataclass(frozen=True)
@@ -95,61 +93,7 @@ def _chosen(results: Mapping[str, Found], name: str) -> Points | None:
     if found is None:
         return None
     points: Points = found["points"][best_trial(found["trials"])]
-    return None if _failure(points) else points
-
-
-def _failure(points: Points) -> str | None:
-    return next((one["failed"] for one in points if "failed" in one), None)
-
-
-def _mean(points: Points) -> float:
-    return float(np.mean([one["f"] for one in points]))
-
-
-def _pooled(points: Points) -> dict[str, Any]:
-    """Return the mean over seeds; the interval holds both images and seeds."""
-    samples = [
-        np.array(one["replicates"]) - np.mean(one["replicates"]) + one["f"] for one in points
-    ]
-    return {
-        "f": _mean(points),
-        "interval": list(interval(np.concatenate(samples))),
-        "by_seed": [one["f"] for one in points],
-    }
-
-
-def _gap(
-    some: Sequence[Points], others: Sequence[Points], seed: int, *, concepts: bool = True
-) -> dict[str, Any]:
-    """Return how far apart the mean Fs of some and of other methods are."""
-
-    def mean(methods: Sequence[Points], at: int, key: str) -> FloatArray:
-        # Who has fewer seeds needs no more: it is the first that stands for all.
-        rows = [points[at if at < len(points) else 0][key] for points in methods]
-        return np.array(rows, dtype=np.float64).mean(axis=0)
-
-    by_seed: list[FloatArray] = []
-    gaps = []
-    for at in range(max(len(points) for points in (*some, *others))):
-        gap = float(mean(some, at, "f") - mean(others, at, "f"))
-        samples = mean(some, at, "replicates") - mean(others, at, "replicates")
-        by_seed.append(samples - samples.mean() + gap)
-        gaps.append(gap)
-    ends = [interval(np.concatenate(by_seed))]
-    if concepts:
-        apart = mean(some, 0, "concept_f") - mean(others, 0, "concept_f")
-        known = apart[~np.isnan(apart)]
-        ends.append(interval(_resampled_means(known, seed) - known.mean() + np.mean(gaps)))
-    low, high = min(one[0] for one in ends), max(one[1] for one in ends)
-    return {"f": float(np.mean(gaps)), "interval": [low, high]}
-
-
-def _resampled_means(values: FloatArray, seed: int) -> FloatArray:
-    """Return the means of resampled rows."""
-    rng = np.random.default_rng([seed, RESAMPLING])
-    drawn = rng.integers(len(values), size=(REPLICATES, len(values)))
-    means: FloatArray = values[drawn].mean(axis=1)
-    return means
+    return None if failure(points) else points
 
 
 def _compared(
@@ -169,7 +113,7 @@ def _compared(
     names = list(points)
     above = {
         name: {
-            other: _gap([points[name]], [points[other]], seed)
+            other: gap([points[name]], [points[other]], seed)
             for other in names[place + 1 :]
         }
         for place, name in enumerate(names)
@@ -185,29 +129,29 @@ def _compared(
         "seeds": options.seeds,
         "methods": rows,
         "above": above,
-        "users_above_others": _gap(groups[0], groups[1], seed) if all(groups) else None,
+        "users_above_others": gap(groups[0], groups[1], seed) if all(groups) else None,
     }
 
 
 def _row(found: Found, seed: int) -> dict[str, Any]:
     """Return one method's line: as tuned, with its defaults, and the best on the truth."""
     trials, points = found["trials"], found["points"]
-    measured = [number for number, some in enumerate(points) if not _failure(some)]
+    measured = [number for number, some in enumerate(points) if not failure(some)]
     if not measured:
-        return {"failed": _failure(points[0])}
+        return {"failed": failure(points[0])}
     chosen = best_trial(trials)
     # With more than one seed only the settings chosen, and the best by the first seed, count.
     most = max(len(points[number]) for number in measured)
     full = [number for number in measured if len(points[number]) == most]
-    oracle = max(full, key=lambda number: _mean(points[number]))
+    oracle = max(full, key=lambda number: mean_f(points[number]))
     row: dict[str, Any] = {"trials": len(trials)}
     for key, number in (("tuned", chosen), ("default", 0), ("oracle", oracle)):
         settings = {"settings": trials[number]["settings"]}
-        failed = _failure(points[number])
-        row[key] = settings | ({"failed": failed} if failed else _pooled(points[number]))
-    if found.get("shuffled") and chosen in measured and not _failure(found["shuffled"]):
-        row["owners_shuffled"] = _pooled(found["shuffled"])
-        row["gain_by_owners"] = _gap([points[chosen]], [found["shuffled"]], seed)
+        failed = failure(points[number])
+        row[key] = settings | ({"failed": failed} if failed else pooled(points[number]))
+    if found.get("shuffled") and chosen in measured and not failure(found["shuffled"]):
+        row["owners_shuffled"] = pooled(found["shuffled"])
+        row["gain_by_owners"] = gap([points[chosen]], [found["shuffled"]], seed)
     return row
 
 
@@ -249,16 +193,10 @@ def _by_concept(
         "marked": [row["concept"] for row in rows[: options.marked] if row["gain"] > 0],
         "best_on": best_on,
         "above_before": above,
-        "shares_best": {name: _share(count, len(rows)) for name, count in best_on.items()},
-        "shares_above": {name: _share(count, len(rows)) for name, count in above.items()},
+        "shares_best": {name: share(count, len(rows)) for name, count in best_on.items()},
+        "shares_above": {name: share(count, len(rows)) for name, count in above.items()},
         "concepts": rows,
     }
-
-
-def _share(count: int, whole: int) -> list[float]:
-    """Return the interval of a share of the concepts."""
-    ends = wilson_interval(np.array([count]), np.array([whole]))
-    return [float(one[0]) for one in ends]
 
 
 def _retrieved(
@@ -268,7 +206,7 @@ def _retrieved(
 
     def curve(values: Callable[[str], Any]) -> dict[str, Any]:
         return {
-            way: _map_curve(np.array(values(f"precision_{way}"), dtype=np.float64), context.seed)
+            way: map_curve(np.array(values(f"precision_{way}"), dtype=np.float64), context.seed)
             for way in ("paper", "usual")
         }
 
@@ -299,17 +237,10 @@ def _retrieved(
     }
 
 
-def _map_curve(values: FloatArray, seed: int) -> dict[str, Any]:
-    """Return the mean over queries at each length, with intervals from resampling the queries."""
-    samples = _resampled_means(values, seed)  # of queries x lengths
-    ends = [list(interval(samples[:, place])) for place in range(values.shape[1])]
-    return {"map": values.mean(axis=0).tolist(), "intervals": ends}
-
-
 def _costs(options: Cost, results: Mapping[str, Found], name: str) -> Found:
     """Return the median cost of each stage, and the totals of each repetition."""
     runs = [results[f"stages:{name}:{repeat}"] for repeat in range(options.repeats)]
-    if failed := _failure(runs):
+    if failed := failure(runs):
         return {"failed": failed}
     stages = runs[0]["stages"]
     return {
@@ -334,25 +265,25 @@ def _swept(
     """Return F by value of a setting, and how far the paper's value lies above each."""
     found = {value: _at(options, sweep, place, results, context.seed)
              for place, value in enumerate(sweep.values)}  # fmt: skip
-    measured = {value: points for value, points in found.items() if not _failure(points)}
+    measured = {value: points for value, points in found.items() if not failure(points)}
     said = published.get("best", {}).get(sweep.setting)
     low, high = published.get("flat", {}).get(sweep.setting, (None, None))
     rows = []
     for value, points in found.items():
         row = {"value": value}
-        row |= _pooled(points) if value in measured else {"failed": _failure(points)}
+        row |= pooled(points) if value in measured else {"failed": failure(points)}
         if value in measured and said in measured and value != said:
-            row["said_above"] = _gap([measured[said]], [points], context.seed, concepts=False)
+            row["said_above"] = gap([measured[said]], [points], context.seed, concepts=False)
         rows.append(row)
     swept = {"setting": sweep.setting, "symbol": sweep.symbol, "points": rows, "best": None}
     if measured:
-        swept["best"] = max(measured, key=lambda value: _mean(measured[value]))
+        swept["best"] = max(measured, key=lambda value: mean_f(measured[value]))
     inside = [
         points for value, points in measured.items() if low is not None and low <= value <= high
     ]
     if len(inside) > 1:
-        ends = max(inside, key=_mean), min(inside, key=_mean)
-        swept["widest"] = _gap([ends[0]], [ends[1]], context.seed, concepts=False)
+        ends = max(inside, key=mean_f), min(inside, key=mean_f)
+        swept["widest"] = gap([ends[0]], [ends[1]], context.seed, concepts=False)
     return swept
 
 

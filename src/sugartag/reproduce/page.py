@@ -22,9 +22,9 @@ MOST_BYTES = 300_000
 """Larger pictures are left out: the page carries them itself."""
 KINDS = {".webp": "webp", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif"}
 QUICK = (
-    "A quick run: smaller collections, fewer trials and coarser grids than the full one, to see that "
-    "everything works. Which method comes first here says nothing of the full run: the ranking does "
-    "not carry over."
+    "A quick run: smaller collections, fewer trials and coarser grids than the full one, to see "
+    "that everything works. Which method comes first here says nothing of the full run: the "
+    "ranking does not carry over."
 )
 LEGEND = (
     ("chip", "given, and left to see"),

@@ -54,7 +54,7 @@ def import_some_photographs(folder: Path, out: Path, *, n_images: int, min_uses:
 
 
 def some_owners(collection: Collection, n_images: int) -> list[int]:
-    """Return owners, drawn at random, who have about so many images together; none has a quarter."""
+    """Return random owners who have about so many images together, none of them a quarter."""
     counts: IntArray = np.bincount(collection.owner, minlength=collection.n_owners + 1)
     kept: list[int] = []
     for owner in np.random.default_rng(0).permutation(collection.n_owners).tolist():

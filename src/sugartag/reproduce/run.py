@@ -17,7 +17,7 @@ from sugartag.reproduce.findings import Context, findings_of
 from sugartag.reproduce.page import write_page
 from sugartag.reproduce.plans import DRAWINGS, Chain, Found, Setting, chains_of
 from sugartag.reproduce.queries import chosen_queries
-from sugartag.reproduce.tables import write_tables
+from sugartag.reproduce.records import write_tables
 from sugartag.reproduce.workers import Assignment, Workers, run_chains
 
 FORMAT = "sugartag-reproduce/2"

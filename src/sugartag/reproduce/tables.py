@@ -1,25 +1,15 @@
-"""The findings as tables: cells with numbers, written as HTML, as Markdown or as CSV.
+"""The findings as tables: cells with numbers, written as HTML or as Markdown."""
 
-A documentation page has places for tables, each between two comments, ``<!-- table NAME -->`` and
-``<!-- end -->``. What stands between them is never written by hand.
-"""
-
-import csv
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from sugartag.errors import SettingsError
-from sugartag.reproduce.claims import VERDICTS, gap_between
+from sugartag.reproduce.claims import gap_between
 from sugartag.reproduce.experiments import method_name
 from sugartag.reproduce.stages import STAGE_NAMES
-from sugartag.storage.aside import file_aside
 
 Found: TypeAlias = Mapping[str, Any]
-PLACE = re.compile(r"<!-- table ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 LENGTHS_SHOWN = (10, 100, 1000)
 NOTHING = "–"
 
@@ -113,17 +103,17 @@ def comparison_table(found: Found) -> Table:
         rows.append(
             (
                 method_name(name),
-                Number(row["published"]),
                 Number.of(row.get("tuned", row)),
                 Number.of(row.get("default"), ends=False),
                 Number.of(row.get("oracle"), ends=False),
+                Number(row["published"]),
                 Number.of(above, signed=True),
                 Number.of(row.get("gain_by_owners"), signed=True),
             )
         )
     heads = (
-        *("method", "published, other data", "tuned on hidden tags (95 %)", "defaults"),
-        *("oracle: best on the truth", "above SUGAR-TC (95 %)", "gain by true owners (95 %)"),
+        *("method", "tuned on hidden tags (95 %)", "defaults", "oracle: best on the truth"),
+        *("published, other data", "above SUGAR-TC (95 %)", "gain by true owners (95 %)"),
     )
     return Table(heads, tuple(rows))
 
@@ -293,145 +283,3 @@ def table_of(entry: Found) -> Table | None:
         "convergence": lambda: convergence_table(entry["found"]),
     }
     return makers[entry["kind"]]() if entry["kind"] in makers else None
-
-
-def refreshed(page: str, document: Found) -> str:
-    """Return the page with every table made anew from the result file."""
-    tables = documented_tables(document)
-
-    def made(place: re.Match[str]) -> str:
-        if place[1] not in tables:
-            raise SettingsError(f"there is no table {place[1]!r}; choose from: {', '.join(tables)}")
-        return f"<!-- table {place[1]} -->\n{tables[place[1]].markdown()}\n<!-- end -->"
-
-    return PLACE.sub(made, page)
-
-
-def documented_tables(document: Found) -> dict[str, Table]:
-    """Return the tables of the documentation page, by name."""
-    found: dict[str, Table] = {"claims": _claims(document), "data": _data(document)}
-    sweeps: list[tuple[Cell, ...]] = []
-    for name, entry in document["experiments"].items():
-        table = table_of(entry)
-        if entry["kind"] == "sensitivity" and table is not None:
-            sweeps += table.rows
-            found["sensitivity"] = Table(table.heads, tuple(sweeps))
-        elif table is not None:
-            found[name] = table
-        if entry["kind"] == "comparison":
-            found[f"settings-{name}"] = settings_table(entry["found"])
-    return found
-
-
-def _claims(document: Found) -> Table:
-    rows = []
-    collections = list(document["collections"])
-    for says, by_collection in claims_by_statement(document["claims"]).items():
-        cells = [by_collection.get(on) for on in collections]
-        told = [
-            f"**{VERDICTS[one['verdict']]}**: {one['here']}" if one else NOTHING for one in cells
-        ]
-        rows.append((says, *told))
-    heads = ("the paper says", *(document["collections"][on]["title"] for on in collections))
-    return Table(heads, tuple(rows))
-
-
-def _data(document: Found) -> Table:
-    collections = document["collections"]
-    counts = {what: None for one in collections.values() for what in one["counts"]}
-    rows = [
-        (what, *(f"{one['counts'].get(what, 0):,}" for one in collections.values()))
-        for what in counts
-    ]
-    made = {key: None for one in collections.values() for key in one["made"] or ()}
-    rows += [
-        (f"`{key}`", *(str((one["made"] or {}).get(key, NOTHING)) for one in collections.values()))
-        for key in made
-        if key.removeprefix("n_") not in counts
-    ]
-    return Table(("what", *(one["title"] for one in collections.values())), tuple(rows))
-
-
-def write_tables(document: Found, folder: Path) -> None:
-    """Write ``folder/NAME.csv`` for each experiment, with all that was measured."""
-    for name, entry in document["experiments"].items():
-        with (
-            file_aside(folder / f"{name}.csv", overwrite=True) as partial,
-            partial.open("w", encoding="utf-8", newline="") as file,
-        ):
-            csv.writer(file, lineterminator="\n").writerows(rows_of(entry))
-
-
-def rows_of(entry: Found) -> list[Sequence[Any]]:
-    """Return the heading and the lines of an experiment's CSV table."""
-    records = _records(entry)
-    heads = list(dict.fromkeys(key for record in records for key in record))
-    return [heads, *([record.get(key) for key in heads] for record in records)]
-
-
-def _records(entry: Found) -> list[dict[str, Any]]:
-    found, kind = entry["found"], entry["kind"]
-    if "failed" in found:
-        return [{"failed": found["failed"]}]
-    if kind == "concepts":
-        return [
-            {**row, **row["f"], "f": None, "marked": row["concept"] in found["marked"]}
-            for row in found["concepts"]
-        ]
-    if kind == "retrieval":
-        return [
-            {"method": name, "divided_by": way, "T": length, **_spread("map", value, ends)}
-            for name, ways in found["methods"].items()
-            for way, curve in ways.items()
-            for length, value, ends in zip(
-                found["lengths"], curve["map"], curve["intervals"], strict=True
-            )
-        ]
-    if kind == "sensitivity":
-        return [
-            {"setting": sweep["setting"], "value": point["value"], **_of_point("f", point)}
-            for sweep in found["sweeps"]
-            for point in sweep["points"]
-        ]
-    if kind == "convergence":
-        return [
-            {"settings": label, "updates": at, "objective": value}
-            for label, one in found["variants"].items()
-            for at, value in enumerate(one.get("objectives", ()))
-        ]
-    if kind == "pictures":
-        return [
-            {
-                **{key: one[key] for key in ("path", "title", "owner")},
-                **{key: "|".join(one[key]) for key in ("given", "hidden")},
-                **{name: "|".join(tags) for name, tags in one["after"].items()},
-            }
-            for one in found["pictures"]
-        ]
-    return _of_methods(found)
-
-
-def _of_methods(found: Found) -> list[dict[str, Any]]:
-    """Return the records of a comparison or of costs, one or a few for each method."""
-    records = []
-    for name, row in found["methods"].items():
-        if "stages" in row:
-            records += [
-                {"method": name, "stage": stage, **cost} for stage, cost in row["stages"].items()
-            ]
-            continue
-        record = {"method": name, "published": row.get("published"), "failed": row.get("failed")}
-        for key in ("tuned", "default", "oracle", "owners_shuffled", "gain_by_owners"):
-            record |= _of_point(key, row.get(key, {}))
-        records.append(record)
-    return records
-
-
-def _of_point(name: str, point: Found) -> dict[str, Any]:
-    if "f" not in point:
-        return {"failed": point["failed"]} if "failed" in point else {}
-    return _spread(name, point["f"], point["interval"])
-
-
-def _spread(name: str, value: float, ends: Sequence[float]) -> dict[str, Any]:
-    return {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
