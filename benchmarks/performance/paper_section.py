@@ -1,10 +1,9 @@
 """What the page says of ``bench paper-size``: its claims, and its tables."""
 
-from sugartag.reproduce.stages import STAGE_NAMES
-
 from performance.paper_size import EXACT, METHODS, OURS, RATES, TRUNCATED, UPDATES, PaperSize
 from performance.record import CAPPED
 from performance.words import SHOWN, Document, share_words, table, time_words
+from sugartag.reproduce.stages import STAGE_NAMES
 
 RATIO_WORDS = {
     "exact / 450 updates": (

@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-from reproduce_page import PAGE, PLACE, RESULTS, documented_tables, refreshed
 
+from reproduce_page import PAGE, PLACE, RESULTS, documented_tables, refreshed
 from sugartag.errors import SettingsError
 
 TEXT = PAGE.read_text(encoding="utf-8")

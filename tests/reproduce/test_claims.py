@@ -92,6 +92,17 @@ def test_who_cannot_be_told_apart_is_named_too():
     assert first["here"].endswith("; not to be told apart from LR.")
 
 
+def test_the_place_by_the_oracle_is_told_beside_it():
+    entry = averages(0.01, lr=0.3, sugar_tc=0.5)
+    for name, row in entry["found"]["methods"].items():
+        row["oracle"] = {"f": 0.6 if name == "lr" else 0.45 if name == "sugar-tc" else 0.4}
+
+    (first, *_) = claims_of({"x": entry})
+
+    assert first["verdict"] == "agrees"
+    assert first["here"].endswith(" By the oracle it has 0.450 and is number 2 of 9.")
+
+
 def test_owners_are_judged_by_what_shuffling_them_takes():
     gains = [("mrtf", gap(0.05, 0.01)), ("ttc1", gap(0.0, 0.01)), ("sugar-tc", gap(-0.05, 0.01))]
 

@@ -209,7 +209,7 @@ def scored(
     return _filled(table, blocks, engine.map(score_images, blocks, job))
 
 
-def _blocks(task: Task, measures: Measures) -> list[Block]:
+def _blocks(task: Task, measures: Measures) -> tuple[Block, ...]:
     small = max(1, min(LARGEST_BLOCK, CELLS_AT_ONCE // task.given.n_tags))
     asked = measures.rows_per_block or small
     return task.given.blocks(-(-asked // SCORED_ROWS) * SCORED_ROWS)

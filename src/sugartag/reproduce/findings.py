@@ -212,7 +212,7 @@ def _retrieved(
 
     champion = points.get(options.champion)
 
-    def gaps(point: Found) -> dict[str, Any]:
+    def gaps(point: Mapping[str, Any]) -> dict[str, Any]:
         return curve(lambda key: np.array(champion[key]) - np.array(point[key]))  # type: ignore[index]
 
     return {
@@ -270,14 +270,15 @@ def _swept(
     low, high = published.get("flat", {}).get(sweep.setting, (None, None))
     rows = []
     for value, points in found.items():
-        row = {"value": value}
+        row: dict[str, Any] = {"value": value}
         row |= pooled(points) if value in measured else {"failed": failure(points)}
         if value in measured and said in measured and value != said:
             row["said_above"] = gap([measured[said]], [points], context.seed, concepts=False)
         rows.append(row)
-    swept = {"setting": sweep.setting, "symbol": sweep.symbol, "points": rows, "best": None}
-    if measured:
-        swept["best"] = max(measured, key=lambda value: mean_f(measured[value]))
+    best = max(measured, key=lambda value: mean_f(measured[value])) if measured else None
+    swept: dict[str, Any] = {
+        "setting": sweep.setting, "symbol": sweep.symbol, "points": rows, "best": best
+    }  # fmt: skip
     inside = [
         points for value, points in measured.items() if low is not None and low <= value <= high
     ]

@@ -242,19 +242,10 @@ def _swept(sweep: Found, said: float | None, top: int) -> str:
         for place, point in zip(places, points, strict=True)
         if point["value"] == said
     )
-    line = Line(
-        symbol,
-        tuple(
-            Point(
-                place,
-                point["f"],
-                *point["interval"],
-                f"{symbol} = {point['value']:g}: {point['f']:.3f}",
-            )
-            for place, point in zip(places, points, strict=True)
-        ),
-        0,
-        strong=True,
+    drawn = tuple(
+        Point(place, point["f"], low, high, f"{symbol} = {point['value']:g}: {point['f']:.3f}")
+        for place, point in zip(places, points, strict=True)
+        for low, high in (point["interval"],)
     )
     axis = Axis(
         f"{symbol} ({sweep['setting']})",
@@ -263,7 +254,11 @@ def _swept(sweep: Found, said: float | None, top: int) -> str:
         marked,
     )
     words = f"Highest at {symbol} = {sweep['best']:g}." if points else ""
-    return _figure(f"F by {symbol}", words, curves([line], axis, words=f"F by {symbol}"))
+    return _figure(
+        f"F by {symbol}",
+        words,
+        curves([Line(symbol, drawn, 0, strong=True)], axis, words=f"F by {symbol}"),
+    )
 
 
 def _convergence(found: Found, published: Found) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """The findings as tables: cells with numbers, written as HTML or as Markdown."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
@@ -32,6 +32,11 @@ class Number:
             return cls(None, failed=(point or {}).get("failed", ""))
         low, high = point["interval"] if ends else (None, None)
         return cls(point["f"], low, high, signed=signed)
+
+    @classmethod
+    def between(cls, value: float, ends: Sequence[float], *, digits: int = 3) -> "Number":
+        """Return a number with its interval."""
+        return cls(value, ends[0], ends[1], digits)
 
     def words(self, value: float | None) -> str:
         """Return a value as it is written."""
@@ -155,18 +160,18 @@ def retrieval_table(found: Found) -> Table:
     shown = [at for at, length in enumerate(lengths) if length in LENGTHS_SHOWN] or [0, -1]
     ways = ("paper", "usual")
     heads = ("method", *(f"{way}, T = {lengths[at]}" for way in ways for at in shown))
-    rows = tuple(
-        (
+
+    def cells(name: str, curves: Found) -> tuple[Cell, ...]:
+        found_at = ((curves[way], at) for way in ways for at in shown)
+        return (
             method_name(name),
             *(
-                Number(row[way]["map"][at], *row[way]["intervals"][at], digits=2)
-                for way in ways
-                for at in shown
+                Number.between(one["map"][at], one["intervals"][at], digits=2)
+                for one, at in found_at
             ),
         )
-        for name, row in found["methods"].items()
-    )
-    return Table(heads, rows)
+
+    return Table(heads, tuple(cells(name, curves) for name, curves in found["methods"].items()))
 
 
 def cost_table(found: Found, published: Found) -> Table:
