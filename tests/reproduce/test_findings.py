@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import pytest
 
+from sugartag.reproduce.data import Query
 from sugartag.reproduce.experiments import (
     Comparison,
     Concepts,
@@ -14,7 +15,6 @@ from sugartag.reproduce.experiments import (
     Variant,
 )
 from sugartag.reproduce.findings import Context, findings_of
-from sugartag.reproduce.queries import Query
 
 NINE = ("original", "trvsc", "lr", "nmc", "lslr", "mrtf", "ttc1", "ttc2", "sugar-tc")
 LENGTHS = (10, 100)

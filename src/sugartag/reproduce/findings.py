@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sugartag.methods.registry import missing_package
+from sugartag.reproduce.data import Query, described_queries
 from sugartag.reproduce.experiments import (
     Comparison,
     Concepts,
@@ -32,7 +33,6 @@ from sugartag.reproduce.intervals import (
     share,
 )
 from sugartag.reproduce.plans import SHARE, Found, best_trial, sweep_key
-from sugartag.reproduce.queries import Query, described_queries
 
 KNOW_USERS = ("mrtf", "ttc1", "ttc2", "sugar-tc")
 KNOW_NO_USERS = ("trvsc", "lr", "nmc", "lslr")

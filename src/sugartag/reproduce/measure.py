@@ -14,11 +14,11 @@ from scipy import sparse
 
 from sugartag._typing import FloatArray
 from sugartag.engine.base import Engine
-from sugartag.evaluation import results
 from sugartag.evaluation.bootstrap import centred_interval
 from sugartag.evaluation.fscore import FCounts
 from sugartag.evaluation.protocol import Task, scored
 from sugartag.evaluation.ranking import average_precision_at
+from sugartag.evaluation.results import Measures as EvaluationMeasures
 from sugartag.methods.base import Fitted
 
 _DIVISORS: Mapping[str, Literal["retrieved", "all"]] = {
@@ -46,12 +46,12 @@ class Measures:
 def measured(fitted: Fitted, task: Task, measures: Measures, *, engine: Engine) -> dict[str, Any]:
     """Score every image and return what the scores are worth, as numbers for JSON."""
     table = np.empty(task.shape, dtype=np.float32, order="F")
-    wanted = results.Measures(
+    wanted = EvaluationMeasures(
         tops=(measures.top,), bootstrap=measures.replicates, bootstrap_seed=measures.seed
     )
     counts = scored(fitted, task, wanted, engine=engine, table=table).f[0]
     f, known = counts.f(), counts.relevant[0] > 0  # replicates x concepts, images as they are first
-    means = results.mean_f(counts)
+    means = counts.mean_f()
     spread = [
         centred_interval(float(f[0, c]), _of_present(counts, f, c)) for c in range(f.shape[1])
     ]

@@ -33,7 +33,7 @@ DRAWINGS: Mapping[str, Mapping[str, Any]] = {
 }
 """Settings for the shipped drawings: 2,000 of them take fewer anchors than 250,000 photographs."""
 SECONDS_A_FIT, SECONDS_AN_UPDATE = 10.0, 0.4
-"""Roughly, on the planted world; only the order of work depends on it."""
+"""Roughly, on the synthetic collection; only the order of work depends on it."""
 CLUSTERS = ("image_clusters", "user_clusters")
 """The settings whose large values take long."""
 SHARE = "image_share"

@@ -11,12 +11,11 @@ from sugartag.collection.store import open_collection
 from sugartag.evaluation.cost import machine
 from sugartag.reproduce.cache import Cache, code_version, plain_values, write_json
 from sugartag.reproduce.claims import claims_of
-from sugartag.reproduce.data import OPENCLIPART, Data, shipped_pictures
+from sugartag.reproduce.data import OPENCLIPART, Data, chosen_queries, shipped_pictures
 from sugartag.reproduce.experiments import MAIN, Experiment, Retrieval, comparison_of
 from sugartag.reproduce.findings import Context, findings_of
 from sugartag.reproduce.page import write_page
 from sugartag.reproduce.plans import DRAWINGS, Chain, Found, Setting, chains_of
-from sugartag.reproduce.queries import chosen_queries
 from sugartag.reproduce.records import write_tables
 from sugartag.reproduce.workers import Assignment, Workers, run_chains
 
