@@ -1,6 +1,5 @@
 """Cases made from the tables of real collections."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from sugartag.collection.subset import some_images, without_truth
 from sugartag.collection.vocabulary import TagRules
 from sugartag.demo import MIN_USES
 from sugartag.evaluation.protocol import truth_task
+from sugartag.reproduce.photographs import import_photographs, plain_table
 
 LEFT_OUT = 0.1
 """Of the images, in each round of a case whose answer is the same for all seeds."""
@@ -33,20 +33,14 @@ def drawings_case(folder: Path, scratch: Path) -> Case:
         "Library, all of Debian's openclipart 0.18 that is public domain), without titles; tags "
         f"that at least {MIN_USES} drawings have."
     )
-    table = _plain_table(folder, scratch, owner="author")
+    table = plain_table(folder, scratch, owner="author")
     collection = _imported(Sources(table, features=_features(folder)), scratch, MIN_USES)
     return hidden_case("openclipart", description, collection)
 
 
 def photographs_case(folder: Path, scratch: Path) -> Case:
     """Return the case of photographs whose concepts were described apart from their tags."""
-    sources = Sources(
-        _plain_table(folder, scratch),
-        features=_features(folder),
-        groups=folder / "groups.csv",
-        truth=folder / "truth.csv",
-    )
-    collection = _imported(sources, scratch, min_uses=1)
+    collection = import_photographs(folder, scratch / "collection")
 
     def start(seed: int) -> Round:
         return TaskRound(truth_task(fewer_images(collection, seed)), author_aware=True)
@@ -72,7 +66,7 @@ def photographs_case(folder: Path, scratch: Path) -> Case:
 
 def icons_case(folder: Path, scratch: Path) -> Case:
     """Return the case of icons that people sorted into categories."""
-    table, truth = _plain_table(folder, scratch), folder / "truth.csv"
+    table, truth = plain_table(folder, scratch), folder / "truth.csv"
     sources = Sources(table, features=_features(folder), truth=truth)
     collection = _imported(sources, scratch, ICON_MIN_USES)
     return Case(
@@ -102,20 +96,6 @@ def fewer_images(collection: Collection, seed: int) -> Collection:
     n_images = collection.n_images
     out = rng.choice(n_images, size=round(LEFT_OUT * n_images), replace=False)
     return some_images(collection, np.setdiff1d(np.arange(n_images), out))
-
-
-def _plain_table(folder: Path, scratch: Path, owner: str = "owner") -> Path:
-    """Write the ids, owners and tags alone: titles are what some tags come from."""
-    table = scratch / "images.csv"
-    with (
-        (folder / "images.csv").open(encoding="utf-8", newline="") as source,
-        table.open("w", encoding="utf-8", newline="") as target,
-    ):
-        writer = csv.writer(target)
-        writer.writerow(("image_id", "owner", "tags"))
-        for row in csv.DictReader(source):
-            writer.writerow((row["image_id"], row[owner], row["tags"]))
-    return table
 
 
 def _features(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from performance.paper_size import EXACT, METHODS, OURS, RATES, TRUNCATED, UPDATES, PaperSize
 from performance.record import CAPPED
 from performance.words import SHOWN, Document, share_words, table, time_words
-from sugartag.reproduce.names import STAGE_NAMES
+from sugartag.reproduce.stages import STAGE_NAMES
 
 RATIO_WORDS = {
     "exact / 450 updates": (

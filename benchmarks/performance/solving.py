@@ -21,10 +21,10 @@ from sugartag.completion import (
 from sugartag.completion.multiplicative import UpdateTerms, update
 from sugartag.engine import LocalEngine
 from sugartag.evaluation.cost import Meter
+from sugartag.evaluation.protocol import method_rng
 from sugartag.methods.settings import with_settings
 from sugartag.methods.sugar_tc import SugarTC
 from sugartag.methods.sugar_tc.stages import build_graph, build_problem
-from sugartag.reproduce.jobs import random_numbers
 
 WARM_UP = 1
 FEWEST_UPDATES = 3
@@ -105,7 +105,7 @@ def _problem(
 ) -> tuple[CompletionProblem, SparseRows, np.random.Generator]:
     """Make the problem as a fit of the same seed makes it."""
     collection = without_truth(open_collection(folder, verify=False))
-    engine, rng = LocalEngine(workers=asks["workers"]), random_numbers(asks["seed"], SugarTC.name)
+    engine, rng = LocalEngine(workers=asks["workers"]), method_rng(SugarTC.name, asks["seed"])
     settings: SugarTC = with_settings(SugarTC, asks["settings"])
     graph = build_graph(settings, collection, engine=engine, rng=rng)
     problem, prior = build_problem(settings, collection, graph, engine=engine)

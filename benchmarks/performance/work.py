@@ -18,10 +18,10 @@ from sugartag.collection.subset import without_truth
 from sugartag.engine import LocalEngine
 from sugartag.engine.base import Block, Engine
 from sugartag.evaluation.cost import Meter
+from sugartag.evaluation.protocol import method_rng
 from sugartag.methods.base import Fitted, Method
 from sugartag.methods.registry import make_method
 from sugartag.methods.sugar_tc.fitted import FittedSugarTC
-from sugartag.reproduce.jobs import random_numbers
 from sugartag.reproduce.stages import ASSIGNMENT, COMPLETION, FUNCTIONS, STAGES, StageMeter
 
 ROWS_PER_BLOCK = 2_048
@@ -34,7 +34,7 @@ Found = dict[str, Any]
 def method_work(asks: Asks, folder: Path) -> Found:
     """Fit a method and score all images or a share of them, scores discarded."""
     collection, engine, method = _opened(asks, folder)
-    rng = random_numbers(asks["seed"], asks["method"])
+    rng = method_rng(asks["method"], asks["seed"])
     with Meter() as fit, _stages_of(asks["method"]) as stages:
         fitted = method.fit(collection, engine=engine, rng=rng)
     blocks = asked_blocks(collection, asks.get("query_share", 1.0))
@@ -66,7 +66,7 @@ def method_work(asks: Asks, folder: Path) -> Found:
 def scoring_work(asks: Asks, folder: Path) -> Found:
     """Fit a method, then score all images several times: the fastest time counts."""
     collection, engine, method = _opened(asks, folder)
-    rng = random_numbers(asks["seed"], asks["method"])
+    rng = method_rng(asks["method"], asks["seed"])
     with Meter() as fit:
         fitted = method.fit(collection, engine=engine, rng=rng)
     blocks = asked_blocks(collection, 1.0)

@@ -58,18 +58,6 @@ def test_an_item_without_a_score_is_not_in_the_ranking(ranking_):
     assert np.isnan(ours) == (not relevant[ranked].any())
 
 
-@settings(deadline=None)
-@given(rankings(HOLES, min_side=0), st.data())
-def test_a_weight_is_how_often_the_item_is_there(ranking_, data):
-    scores, relevant = ranking_
-    weights = data.draw(hnp.arrays(np.uint8, scores.shape, elements=st.integers(0, 4)))
-
-    weighted = average_precision(scores, relevant, weights)
-
-    repeated = average_precision(np.repeat(scores, weights), np.repeat(relevant, weights))
-    assert weighted == pytest.approx(repeated, rel=1e-12, nan_ok=True)
-
-
 def test_equal_scores_are_worth_the_share_of_positives_among_them():
     scores = np.zeros(8)
 
@@ -194,12 +182,6 @@ def test_arrays_that_do_not_match_are_refused():
         average_precision(np.ones(3), np.ones(4, dtype=bool))
     with pytest.raises(CollectionError, match="2 dimension"):
         average_precision_rows(np.ones(3), np.ones(3, dtype=bool))
-
-
-@pytest.mark.parametrize("weights", [[0.5, 1.0], [1, 2, 3], [-1, 1]])
-def test_weights_must_be_counts_of_the_items(weights):
-    with pytest.raises(CollectionError, match="weight"):
-        average_precision(np.ones(2), np.ones(2, dtype=bool), np.array(weights))
 
 
 @pytest.mark.parametrize("lengths", [[], [3, 0]])

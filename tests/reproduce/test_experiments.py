@@ -2,7 +2,7 @@ import pytest
 
 from reproduce.tiny import TABLE, write_experiments
 from sugartag.errors import SettingsError
-from sugartag.methods.registry import METHODS, make_method
+from sugartag.methods.registry import make_method
 from sugartag.reproduce.experiments import (
     Comparison,
     Convergence,
@@ -10,11 +10,11 @@ from sugartag.reproduce.experiments import (
     Retrieval,
     Sensitivity,
     chosen_experiments,
+    comparison_of,
     load_experiments,
     read_experiment,
     shipped_experiments,
 )
-from sugartag.reproduce.plans import comparison_of
 
 NINE = ("original", "trvsc", "lr", "nmc", "lslr", "mrtf", "ttc1", "ttc2", "sugar-tc")
 
@@ -28,16 +28,24 @@ def options_of(shipped, kind):
     return [one.options for one in shipped if isinstance(one.options, kind)]
 
 
-def test_the_comparison_has_the_papers_nine_methods_and_all_others(shipped):
-    options = comparison_of(shipped)
+@pytest.mark.parametrize("on", ["main", "photographs"])
+def test_the_comparisons_have_the_papers_nine_methods_and_sugar_plus(shipped, on):
+    options = comparison_of(shipped, on)
 
     assert options.methods == NINE
-    assert set(options.everyone) == set(METHODS)
+    assert "sugar-plus" in options.everyone
+    assert set(options.with_owners) == {"mrtf", "ttc1", "ttc2", "sugar-tc"}
     assert options.top == 10
 
 
+def test_table_1_and_the_figure_of_concepts_run_on_photographs_too(shipped):
+    names = [one.name for one in shipped if one.on == "photographs"]
+
+    assert names == ["table-1-photographs", "concepts-photographs"]
+
+
 def test_the_published_averages_are_those_of_the_paper(shipped):
-    (table,) = [one for one in shipped if isinstance(one.options, Comparison)]
+    (table, _) = [one for one in shipped if isinstance(one.options, Comparison)]
 
     values = (0.379, 0.390, 0.410, 0.417, 0.435, 0.423, 0.447, 0.458, 0.485)
     assert table.published["f"] == dict(zip(NINE, values, strict=True))
@@ -77,6 +85,14 @@ def test_the_papers_best_value_is_that_of_the_printed_preset(shipped):
     for one in shipped:
         for setting, value in one.published.get("best", {}).items():
             assert getattr(default, setting) == value
+
+
+def test_the_updates_are_followed_with_the_printed_preset_to_the_letter_first(shipped):
+    (options,) = options_of(shipped, Convergence)
+
+    first = options.variants[0]
+    assert first.settings == {"preset": "printed"}
+    assert first.iterations >= 450
 
 
 def test_the_ten_queries_and_the_rule_of_convergence_are_the_papers(shipped):

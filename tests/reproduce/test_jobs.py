@@ -5,11 +5,11 @@ import pytest
 
 from sugartag.collection.store import open_collection, save_collection
 from sugartag.collection.texts import Texts
-from sugartag.evaluation.protocol import evaluate, truth_task
+from sugartag.evaluation.protocol import evaluate, method_rng, truth_task
 from sugartag.methods.registry import make_method
 from sugartag.reproduce.cache import Job, plain_values
 from sugartag.reproduce.data import own_data
-from sugartag.reproduce.jobs import Workplace, random_numbers, run_job
+from sugartag.reproduce.jobs import Workplace, owners_shuffled, run_job
 
 SMALL = {
     "preset": "repaired",
@@ -43,7 +43,7 @@ def test_a_measurement_is_that_of_sugartag_evaluate(place, collection):
         make_method("sugar-tc", SMALL),
         truth_task(collection),
         engine=place.engine,
-        rng=random_numbers(0, "sugar-tc"),
+        rng=method_rng("sugar-tc", 0),
     )
     assert result["f"] == pytest.approx(expected.metrics.f_top[10], rel=1e-6)
     assert result["fit_seconds"] > 0
@@ -87,15 +87,41 @@ def test_the_stages_of_some_methods_are_not_known(place):
     assert "has no known stages" in found(place, "stages", method="lr", seed=0, top=10)["failed"]
 
 
-def test_the_objective_falls(place):
-    result = found(place, "converge", method="sugar-tc", seed=0, iterations=6)
+WORLD = {"n_images": 120, "n_tags": 40, "n_owners": 20, "n_groups": 6, "n_topics": 2}
+
+
+def followed(place, **settings):
+    asked = {"image_clusters": 4, "user_clusters": 2, "max_iterations": 6, **settings}
+    return found(place, "converge", method="sugar-tc", seed=0, world=WORLD, settings=asked)
+
+
+def test_the_objective_falls_to_the_lowest_from_a_positive_start(place):
+    result = followed(place, preset="repaired", units_per_cluster=1)
 
     assert len(result["objectives"]) == 7
     assert np.all(np.diff(result["objectives"]) <= 0)
     assert len(result["falls"]) == 6
     assert min(result["falls"]) > 0
     assert result["rises"] == 0
-    assert result["shape"][0] == place.task.given.n_tags
+    assert result["shape"][0] == 40
+    assert result["lowest"] < result["nothing"]
+    assert result["lowest"] < result["objectives"][-1]
+
+
+def test_a_start_with_negative_entries_may_raise_the_objective(place):
+    result = followed(place, preset="printed", units_per_cluster=2, max_iterations=30)
+
+    assert result["rises"] > 0
+
+
+def test_shuffled_owners_have_as_many_images_as_before(place):
+    given = place.task.given
+
+    other = owners_shuffled(given, 0)
+
+    assert not np.array_equal(other.owner, given.owner)
+    np.testing.assert_array_equal(np.bincount(other.owner), np.bincount(given.owner))
+    np.testing.assert_array_equal(other.owner, owners_shuffled(given, 0).owner)
 
 
 def test_pictures_have_tags_before_hidden_and_after(place):

@@ -9,10 +9,9 @@ from reproduce.tiny import write_experiments
 from sugartag.collection.store import save_collection
 from sugartag.methods.search_spaces import search_space
 from sugartag.reproduce.data import own_data
-from sugartag.reproduce.experiments import load_experiments, shipped_experiments
-from sugartag.reproduce.findings import best_trial
+from sugartag.reproduce.experiments import comparison_of, load_experiments, shipped_experiments
 from sugartag.reproduce.jobs import Workplace, run_job
-from sugartag.reproduce.plans import Setting, chains_of, comparison_of, tuned_chain
+from sugartag.reproduce.plans import Setting, best_trial, chains_of, tuned_chain
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +57,29 @@ def answered(f):
 def test_every_combination_tried_is_measured(setting):
     jobs, found = played(tuned_chain("linear-probe", setting), answered(0.1))
 
-    assert [job.kind for job in jobs] == ["trial", "trial", "measure", "measure"]
-    assert [job.asks["settings"] for job in jobs[2:]] == [{"ridge": None}, {"ridge": 1e-3}]
+    assert [job.kind for job in jobs[:4]] == ["trial", "trial", "measure", "measure"]
+    assert [job.asks["settings"] for job in jobs[2:4]] == [{"ridge": None}, {"ridge": 1e-3}]
     assert best_trial(found["trials"]) == 1
+
+
+def test_what_was_chosen_and_what_is_best_on_the_truth_are_measured_with_each_seed(setting):
+    jobs, found = played(tuned_chain("linear-probe", setting), answered(0.1))
+
+    assert [(job.asks["settings"], job.asks["seed"]) for job in jobs[4:]] == [
+        ({"ridge": None}, 1),
+        ({"ridge": 1e-3}, 1),
+    ]
+    assert [len(some) for some in found["points"]] == [2, 2]
+
+
+def test_with_shuffled_owners_the_settings_are_those_chosen(setting):
+    jobs, found = played(tuned_chain("tag-vote", setting), answered(0.1))
+
+    shuffled = [job.asks for job in jobs if job.asks.get("shuffled")]
+    assert [asks["seed"] for asks in shuffled] == [0, 1]
+    assert {str(asks["settings"]) for asks in shuffled} == {str({"ridge": 1e-3})}
+    assert len(found["shuffled"]) == 2
+    assert tuned_chain("tag-vote", setting).n_jobs == len(jobs)
 
 
 def test_what_tuning_is_asked_does_not_depend_on_what_is_measured(setting):
@@ -117,7 +136,7 @@ def test_a_trial_that_cannot_be_made_does_not_end_the_run(setting):
 
 def test_a_method_with_fewer_combinations_has_fewer_jobs(setting):
     assert search_space("original").size == 1
-    assert tuned_chain("original", setting).n_jobs == 2
+    assert tuned_chain("original", setting).n_jobs == 3
 
 
 def test_experiments_share_what_is_the_same(experiments, setting):

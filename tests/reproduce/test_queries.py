@@ -1,6 +1,6 @@
 import numpy as np
 
-from sugartag.reproduce.queries import chosen_queries, described_queries, variants
+from sugartag.reproduce.data import chosen_queries, described_queries, variants
 
 PAPER = ("birds", "butterfly", "plane")
 

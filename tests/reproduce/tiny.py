@@ -11,8 +11,10 @@ summary = "Average F."
 [options]
 methods = ["original", "tag-vote"]
 beyond = ["linear-probe"]
+with_owners = ["tag-vote"]
 trials = 2
 replicates = 20
+seeds = 2
 [published.f]
 original = 0.379
 """

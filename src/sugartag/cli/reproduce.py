@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sugartag.reproduce.data import Data
     from sugartag.reproduce.experiments import Experiment
 
-SHIPPED_DATA = ("planted", "openclipart")
 SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -26,11 +25,14 @@ SECONDS_BETWEEN_LINES = 10.0
 )
 @click.option(
     "--data",
-    type=click.Choice(SHIPPED_DATA),
-    help="A world planted in the image of NUS-WIDE-128 (the default), or the shipped drawings.",
+    type=FOLDER,
+    envvar="SUGARTAG_DATA",
+    show_envvar=True,
+    help="The folder that holds documerica, for real photographs beside the synthetic collection.",
 )
-@click.option("--collection", type=FOLDER, help="A collection of yours, imported before.")
-@click.option("--quick", is_flag=True, help="A smaller world, fewer trials, coarser grids.")
+@click.option("--drawings", is_flag=True, help="The shipped drawings instead, by hidden tags.")
+@click.option("--collection", type=FOLDER, help="A collection of yours instead.")
+@click.option("--quick", is_flag=True, help="Smaller collections, fewer trials, coarser grids.")
 @click.option("--only", metavar="NAME,..", default="", help="Some experiments; see --list.")
 @seed_option
 @click.option(
@@ -42,7 +44,8 @@ SECONDS_BETWEEN_LINES = 10.0
 @click.option("--list", "lists", is_flag=True, help="List the experiments and do nothing.")
 def command(
     out: Path,
-    data: str | None,
+    data: Path | None,
+    drawings: bool,
     collection: Path | None,
     quick: bool,
     only: str,
@@ -67,9 +70,9 @@ def command(
         shipped_experiments,
     )
 
-    if data is not None and collection is not None:
+    if drawings and collection is not None:
         raise click.UsageError(
-            "--data and --collection exclude each other", click.get_current_context()
+            "--drawings and --collection exclude each other", click.get_current_context()
         )
     known = load_experiments(experiments or shipped_experiments(), quick=quick)
     if lists:
@@ -77,7 +80,8 @@ def command(
         return
     names = [name.strip() for name in only.split(",") if name.strip()]
     chosen = chosen_experiments(known, names)
-    _run(known, chosen, _data(data, collection, out, seed, quick), out, processes, quick)
+    collections = _collections(chosen, data, drawings, collection, out, seed, quick)
+    _run(known, chosen, collections, out, processes, quick)
 
 
 def _list(known: "tuple[Experiment, ...]") -> None:
@@ -86,20 +90,33 @@ def _list(known: "tuple[Experiment, ...]") -> None:
         click.echo(f"{one.name.ljust(width)}  {one.paper}: {one.summary}")
 
 
-def _data(name: str | None, collection: Path | None, out: Path, seed: int, quick: bool) -> "Data":
-    from sugartag.reproduce.data import OPENCLIPART, own_data, planted_data, shipped_data
+def _collections(
+    chosen: "tuple[Experiment, ...]",
+    data: Path | None,
+    drawings: bool,
+    collection: Path | None,
+    out: Path,
+    seed: int,
+    quick: bool,
+) -> "dict[str, Data]":
+    """Return the collections to run on, by what they are to the experiments."""
+    from sugartag.reproduce.data import drawings_data, own_data, photographs_data, synthetic_data
+    from sugartag.reproduce.experiments import MAIN, PHOTOGRAPHS
 
     if collection is not None:
-        return own_data(collection, seed=seed)
-    if name == OPENCLIPART:
-        return shipped_data(out, seed=seed)
-    return planted_data(out, seed=seed, quick=quick)
+        return {MAIN: own_data(collection, seed=seed)}
+    if drawings:
+        return {MAIN: drawings_data(out, seed=seed)}
+    found = {}
+    if data is not None and any(one.on == PHOTOGRAPHS for one in chosen):
+        found[PHOTOGRAPHS] = photographs_data(data, out, seed=seed, quick=quick)
+    return {MAIN: synthetic_data(out, seed=seed, quick=quick), **found}
 
 
 def _run(
     known: "tuple[Experiment, ...]",
     chosen: "tuple[Experiment, ...]",
-    data: "Data",
+    collections: "dict[str, Data]",
     out: Path,
     processes: int | None,
     quick: bool,
@@ -111,16 +128,20 @@ def _run(
     for name in METHODS:
         if extra := missing_package(name):
             click.echo(f"{name}: left out; pip install 'sugartag[{extra}]'", err=True)
-    counts = ", ".join(f"{count:,} {what}" for what, count in data.counts.items() if count)
-    click.echo(f"{data.title}: {counts}", err=True)
+    for data in collections.values():
+        counts = ", ".join(f"{count:,} {what}" for what, count in data.counts.items() if count)
+        click.echo(f"{data.title}: {counts}", err=True)
     run = Run(
-        data=data,
-        experiments=chosen,
+        collections=collections,
+        experiments=tuple(one for one in chosen if one.on in collections),
         known=known,
         out=out,
         processes=processes or _cores(),
         quick=quick,
+        left_out=_left_out(chosen, collections),
     )
+    if run.left_out:
+        click.echo(run.left_out, err=True)
     try:
         with ProgressDisplay() as display:
             page = reproduce(run, _Progress(display))
@@ -133,6 +154,17 @@ def _run(
     click.echo(f"results: {(out / 'results.json').resolve()}")
     click.echo(f"tables: {(out / 'tables').resolve()}")
     click.echo(f"report: {page.resolve()}")
+
+
+def _left_out(chosen: "tuple[Experiment, ...]", collections: "dict[str, Data]") -> str:
+    """Say which experiments are not run for lack of data."""
+    names = [one.name for one in chosen if one.on not in collections]
+    if not names:
+        return ""
+    return (
+        f"left out: {', '.join(names)}; they need the photographs of DOCUMERICA: name the folder "
+        "that holds documerica with --data or SUGARTAG_DATA"
+    )
 
 
 class _Progress:

@@ -43,34 +43,21 @@ class FCounts:
             self.relevant + other.relevant,
         )
 
-    def precision(self) -> FloatArray:
-        """Return the share of the predictions that are true, 0 where nothing is predicted."""
-        return self.true_positives / np.maximum(self.predicted, 1)
-
-    def recall(self) -> FloatArray:
-        """Return the share of the truth that is predicted, 0 where nothing is true."""
-        return self.true_positives / np.maximum(self.relevant, 1)
-
     def f(self) -> FloatArray:
         """Return 2PR / (P + R) of each concept, 0 where nothing is predicted."""
         f: FloatArray = 2.0 * self.true_positives / np.maximum(self.predicted + self.relevant, 1)
         return f
 
-    def mean_f(self) -> float:
-        """Return the mean over concepts of F; NaN without concepts."""
-        if self.relevant.ndim != 1:
-            message = (
-                f"these are counts of {len(self.relevant)} replicates; ask for resampled_mean_f()"
-            )
-            raise CollectionError(message)
-        return float(self.resampled_mean_f())
+    def mean_f(self) -> FloatArray:
+        """Return the mean of F over the concepts with a positive; NaN where there is none.
 
-    def resampled_mean_f(self) -> FloatArray:
-        """Return the mean over concepts of F, one for each replicate."""
-        f = self.f()
-        if not f.shape[-1]:
-            return np.full(f.shape[:-1], np.nan)
-        return np.asarray(f.mean(axis=-1))
+        One number, or one for each replicate.
+        """
+        known = self.relevant > 0
+        sums, counts = np.where(known, self.f(), 0.0).sum(axis=-1), np.count_nonzero(known, axis=-1)
+        means = np.full(sums.shape, np.nan)
+        np.divide(sums, counts, out=means, where=counts > 0)
+        return means
 
 
 @dataclass(frozen=True)

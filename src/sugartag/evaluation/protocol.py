@@ -166,15 +166,14 @@ def evaluate(
     with Meter() as fitting, stage(engine, f"fitting {method.name}"):
         fitted = method.fit(task.given, engine=engine, rng=rng)
     logger.info("%s: fitted in %.2f s", method.name, fitting.seconds)
-    small = max(1, min(LARGEST_BLOCK, CELLS_AT_ONCE // task.given.n_tags))
-    asked = measures.rows_per_block or small
-    blocks = task.given.blocks(-(-asked // SCORED_ROWS) * SCORED_ROWS)
+    blocks = _blocks(task, measures)
     stacked = sparse.vstack([task.positives_of(block) for block in blocks], format="csr")
     positives = sparse.csr_array(stacked.T)
 
     def score(strangers_only: bool) -> Tally:
-        job = _Job(fitted, task, measures, strangers_only)
-        return _filled(table, blocks, engine.map(score_images, blocks, job))
+        return scored(
+            fitted, task, measures, engine=engine, table=table, strangers_only=strangers_only
+        )
 
     def measure(tally: Tally) -> Metrics:
         return metrics_of(tally, table, positives, measures, progress)
@@ -193,6 +192,27 @@ def evaluate(
         score_seconds=tally.seconds,
         peak_rss_mb=max(fitting.peak_rss_mb, scoring.peak_rss_mb),
     )
+
+
+def scored(
+    fitted: Fitted,
+    task: Task,
+    measures: Measures,
+    *,
+    engine: Engine,
+    table: Table,
+    strangers_only: bool = False,
+) -> Tally:
+    """Score every image, fill the table, and return what adds up over images."""
+    blocks = _blocks(task, measures)
+    job = _Job(fitted, task, measures, strangers_only)
+    return _filled(table, blocks, engine.map(score_images, blocks, job))
+
+
+def _blocks(task: Task, measures: Measures) -> tuple[Block, ...]:
+    small = max(1, min(LARGEST_BLOCK, CELLS_AT_ONCE // task.given.n_tags))
+    asked = measures.rows_per_block or small
+    return task.given.blocks(-(-asked // SCORED_ROWS) * SCORED_ROWS)
 
 
 @dataclass(frozen=True, eq=False)

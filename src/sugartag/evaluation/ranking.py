@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from sugartag._typing import BoolArray, FloatArray, IntArray
+from sugartag._typing import BoolArray, FloatArray
 from sugartag.errors import CollectionError, SettingsError
 
 CELLS_AT_ONCE = 1 << 20
@@ -20,17 +20,12 @@ FEW_POSITIVES = 32
 """Positives per row up to which counting what scores higher is cheaper than sorting."""
 
 
-def average_precision(
-    scores: FloatArray, relevant: BoolArray, weights: IntArray | None = None
-) -> float:
+def average_precision(scores: FloatArray, relevant: BoolArray) -> float:
     """Return the average precision of one ranking; equal scores are one step of it.
 
-    The same number as scikit-learn's ``average_precision_score``. ``weights`` are whole numbers
-    saying how often each item is there: the answer is that of the items literally repeated.
+    The same number as scikit-learn's ``average_precision_score``.
     """
     scores, relevant = _matching(scores, relevant, n_dimensions=1)
-    if weights is not None:
-        return _average_precision_of_repeated(scores, relevant, np.asarray(weights))
     positives = np.sort(scores[relevant & ~np.isnan(scores)])
     if not positives.size:
         return np.nan
@@ -131,32 +126,6 @@ def _matching(
         )
         raise CollectionError(message)
     return scores, relevant
-
-
-def _average_precision_of_repeated(
-    scores: FloatArray, relevant: BoolArray, weights: IntArray
-) -> float:
-    if weights.shape != scores.shape or not np.issubdtype(weights.dtype, np.integer):
-        message = (
-            f"weights are {weights.dtype} of shape {weights.shape}; "
-            f"pass whole numbers of shape {scores.shape}"
-        )
-        raise CollectionError(message)
-    if weights.min(initial=0) < 0:
-        message = f"a weight is {weights.min()}; an item is there 0 times or more"
-        raise CollectionError(message)
-    kept = np.flatnonzero(~np.isnan(scores) & (weights > 0))
-    order = kept[np.argsort(-scores[kept])]
-    here = weights[order].astype(np.int64)
-    positive = np.where(relevant[order], here, 0)
-    if not positive.any():
-        return np.nan
-
-    ranked = scores[order]
-    last_of_equals = np.flatnonzero(np.append(ranked[:-1] != ranked[1:], True))
-    at_least = np.cumsum(here)[last_of_equals]
-    hits = np.cumsum(positive)[last_of_equals]
-    return float(np.sum(np.diff(hits, prepend=0) * hits / at_least) / hits[-1])
 
 
 def _by_counting(scores: FloatArray, positive: BoolArray) -> FloatArray:

@@ -156,7 +156,7 @@ def metrics_of(
     means = bootstrap.ResampledSums(np.nansum(values, axis=0), known).mean()
     lengths = measures.list_lengths
     paper, at, precisions = np.split(means[2:], [len(lengths), 2 * len(lengths)])
-    f = {k: _mean_f(counts) for k, counts in zip(sorted(measures.tops), tally.f, strict=True)}
+    f = {k: counts.mean_f() for k, counts in zip(sorted(measures.tops), tally.f, strict=True)}
     miap = tally.image_precision.mean()
     samples = {f"f_top{k}": (f[k][0], f[k][1:]) for k in sorted(f, reverse=True)}
     samples |= {"map": (means[0], precisions), "miap": (miap[0], miap[1:])}
@@ -294,10 +294,3 @@ def _values_of(
             bootstrap.weighted_average_precision(scores, relevant, drawn),
         ]
     )
-
-
-def _mean_f(counts: FCounts) -> FloatArray:
-    """Return the mean of F over the concepts with a positive, for each replicate."""
-    known = counts.relevant > 0
-    sums = np.where(known, counts.f(), 0.0).sum(axis=1)
-    return bootstrap.ResampledSums(sums, np.count_nonzero(known, axis=1)).mean()

@@ -4,13 +4,14 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from sugartag.collection.synthetic import World
 from sugartag.errors import SettingsError
 from sugartag.methods.registry import make_method
 from sugartag.methods.search_spaces import search_space
@@ -24,11 +25,15 @@ class Comparison:
     """The paper's."""
     beyond: tuple[str, ...] = ()
     """Others to stand beside them."""
-    trials: int = 6
+    with_owners: tuple[str, ...] = ()
+    """Methods that know owners: measured once more with the owners shuffled among the images."""
+    trials: int = 4
     hide: float = 0.3
     """Share of the given tags that tuning hides."""
     top: int = 10
     replicates: int = 200
+    seeds: int = 1
+    """Choices of random numbers that the settings chosen are measured with."""
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -52,6 +57,7 @@ class Cost:
     """Time and memory of each stage."""
 
     methods: tuple[str, ...]
+    repeats: int = 3
 
 
 @dataclass(frozen=True)
@@ -87,12 +93,22 @@ class Retrieval:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """Settings, and what they are called."""
+
+    label: str
+    settings: Mapping[str, Any]
+    iterations: int
+
+
+@dataclass(frozen=True)
 class Convergence:
-    """The objective after each update."""
+    """The objective after each update, on a synthetic collection of its own."""
 
     method: str
-    iterations: int
+    variants: tuple[Variant, ...]
     tolerance: float
+    world: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -115,8 +131,25 @@ KINDS: Mapping[str, type[Any]] = {
     "convergence": Convergence,
     "pictures": Pictures,
 }
+NAMES = {
+    "original": "OT (original)",
+    "trvsc": "TRVSC",
+    "lr": "LR",
+    "nmc": "NMC",
+    "lslr": "LSLR",
+    "mrtf": "MRTF",
+    "ttc1": "TTC1",
+    "ttc2": "TTC2",
+    "sugar-tc": "SUGAR-TC",
+}
+"""What the paper calls its methods; others keep their own names."""
+MAIN, PHOTOGRAPHS = "main", "photographs"
+"""What a collection is to a run: all experiments run on the first, some on the other too."""
 _ABOUT = ("order", "kind", "paper", "title", "summary")
-_METHOD_FIELDS = ("method", "methods", "beyond", "champion", "runner_up", "before")
+_METHOD_FIELDS = (
+    *("method", "methods", "beyond", "with_owners"),
+    *("champion", "runner_up", "before"),
+)
 
 
 @dataclass(frozen=True)
@@ -134,6 +167,13 @@ class Experiment:
     options: Options
     published: Mapping[str, Any]
     """The paper's own numbers, on other data."""
+    on: str = MAIN
+    """The collection it runs on."""
+
+
+def method_name(name: str) -> str:
+    """Return what a method is called on the page."""
+    return NAMES.get(name, name)
 
 
 def shipped_experiments() -> Traversable:
@@ -147,15 +187,22 @@ def load_experiments(folder: Traversable | Path, *, quick: bool) -> tuple[Experi
         files = [entry for entry in folder.iterdir() if entry.name.endswith(".toml")]
     except OSError as error:
         raise SettingsError(f"cannot read {folder}: {error.strerror or error}") from error
-    found = [read_experiment(file, quick=quick) for file in files]
+    found = [one for file in files for one in read_experiments(file, quick=quick)]
     if not found:
         raise SettingsError(f"{folder} has no experiment files (NAME.toml)")
-    if sum(isinstance(one.options, Comparison) for one in found) != 1:
-        raise SettingsError(
-            f"{folder} must have exactly one experiment of the kind comparison; the others use its "
-            "tuned methods"
-        )
-    return tuple(sorted(found, key=lambda one: (one.order, one.name)))
+    for on in {one.on for one in found}:
+        if sum(isinstance(one.options, Comparison) and one.on == on for one in found) != 1:
+            raise SettingsError(
+                f"{folder} must have exactly one experiment of the kind comparison; the others use "
+                "its tuned methods"
+            )
+    return tuple(sorted(found, key=lambda one: (one.on != MAIN, one.order, one.name)))
+
+
+def comparison_of(experiments: Iterable[Experiment], on: str = MAIN) -> Comparison:
+    """Return the options of the one comparison on a collection."""
+    found = (one.options for one in experiments if one.on == on)
+    return next(options for options in found if isinstance(options, Comparison))
 
 
 def chosen_experiments(found: Sequence[Experiment], only: Iterable[str]) -> tuple[Experiment, ...]:
@@ -168,10 +215,17 @@ def chosen_experiments(found: Sequence[Experiment], only: Iterable[str]) -> tupl
     return tuple(one for one in found if not wanted or one.name in wanted)
 
 
-def read_experiment(file: Traversable | Path, *, quick: bool) -> Experiment:
+def read_experiments(file: Traversable | Path, *, quick: bool) -> Iterator[Experiment]:
+    """Yield the experiment of a file, once more if it is to run on photographs too."""
+    yield read_experiment(file, quick=quick)
+    if "photographs" in read_toml(file):
+        yield read_experiment(file, quick=quick, on=PHOTOGRAPHS)
+
+
+def read_experiment(file: Traversable | Path, *, quick: bool, on: str = MAIN) -> Experiment:
     """Read one experiment file; whatever is wrong with it is said in one line."""
     document = read_toml(file)
-    known = {*_ABOUT, "options", "quick", "published"}
+    known = {*_ABOUT, "options", "quick", "photographs", "published"}
     _refuse_unknown(document, known, file.name)
     for key in _ABOUT:
         if not isinstance(document.get(key), int if key == "order" else str):
@@ -179,14 +233,17 @@ def read_experiment(file: Traversable | Path, *, quick: bool) -> Experiment:
     kind = document["kind"]
     if kind not in KINDS:
         raise SettingsError(f"{file.name}: kind is {kind!r}; choose from: {', '.join(KINDS)}")
-    values = {**document.get("options", {}), **(document.get("quick", {}) if quick else {})}
+    changes = [PHOTOGRAPHS] * (on == PHOTOGRAPHS) + ["quick"] * quick
+    values = dict(document.get("options", {}))
+    for table in changes:
+        values |= document.get(table, {})
     options = _made(KINDS[kind], values, file.name)
     _check(options, file.name)
+    name, about = file.name.removesuffix(".toml"), {key: document[key] for key in _ABOUT}
+    if on == PHOTOGRAPHS:
+        name, about["title"] = f"{name}-{on}", f"{about['title']}, {on}"
     return Experiment(
-        name=file.name.removesuffix(".toml"),
-        options=options,
-        published=document.get("published", {}),
-        **{key: document[key] for key in _ABOUT},
+        name=name, options=options, published=document.get("published", {}), on=on, **about
     )
 
 
@@ -239,7 +296,7 @@ def _check(options: Any, where: str) -> None:
         for method in (value,) if isinstance(value, str) else value:
             make_method(method)
             search_space(method)
-    for name in ("trials", "top", "replicates", "marked", "seeds", "iterations", "count"):
+    for name in ("trials", "top", "replicates", "marked", "seeds", "repeats", "count"):
         if getattr(options, name, 1) < 1:
             raise SettingsError(f"{where}: {name} must be at least 1")
     if not 0 < getattr(options, "hide", 0.5) < 1:
@@ -248,6 +305,10 @@ def _check(options: Any, where: str) -> None:
         for sweep in options.sweeps:
             for value in sweep.values:
                 make_method(options.method, {**options.settings, sweep.setting: value})
+    if isinstance(options, Convergence):
+        World(**options.world)
+        for variant in options.variants:
+            make_method(options.method, {**variant.settings, "max_iterations": variant.iterations})
     if isinstance(options, Retrieval) and min(options.lengths) < 1:
         raise SettingsError(f"{where}: lengths must be at least 1")
 

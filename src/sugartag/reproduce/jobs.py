@@ -1,9 +1,7 @@
 """The pieces of work: a trial of tuning, a measurement, the stages of a fit, the objective."""
 
-import dataclasses
-import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,13 @@ from sugartag._typing import SparseRows
 from sugartag.assignment.rank import top_tags
 from sugartag.collection.model import Collection
 from sugartag.collection.store import open_collection
+from sugartag.collection.subset import without_truth
+from sugartag.collection.synthetic import World
+from sugartag.completion import complete_exactly
 from sugartag.engine import LocalEngine
 from sugartag.errors import SettingsError, SugartagError
 from sugartag.evaluation.cost import Meter
-from sugartag.evaluation.protocol import Task, hidden_task
+from sugartag.evaluation.protocol import Task, hidden_task, method_rng
 from sugartag.evaluation.tuning import Trial, tune, tuning_task
 from sugartag.methods.base import Fitted, Method
 from sugartag.methods.registry import make_method
@@ -30,6 +31,8 @@ from sugartag.reproduce.measure import Measures, measured
 from sugartag.reproduce.stages import ASSIGNMENT, COMPLETION, FUNCTIONS, STAGES, StageMeter
 
 ROWS_AT_ONCE = 4096
+SHUFFLING = 0x73687566
+"""Tells the random numbers that deal out owners from others of the same seed."""
 ROUNDING = 1e-12
 """A relative rise of the objective below this is no more than the rounding of its own sums."""
 FEWEST_TAGS = 3
@@ -69,11 +72,6 @@ def run_job(job: Job, place: Workplace) -> dict[str, Any]:
         return {"failed": " ".join(str(error).split()) or type(error).__name__}
 
 
-def random_numbers(seed: int, method: str) -> np.random.Generator:
-    """Return the numbers of ``sugartag evaluate``: the same whichever others are compared."""
-    return np.random.default_rng([seed, zlib.crc32(method.encode())])
-
-
 def _trial(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
     done = [_trial_of(entry) for entry in asks["done"]]
     made = tune(
@@ -85,7 +83,7 @@ def _trial(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
         done=done,
     )
     trial = next(made, None)
-    return {"exhausted": True} if trial is None else dataclasses.asdict(trial)
+    return {"exhausted": True} if trial is None else asdict(trial)
 
 
 def _trial_of(entry: Mapping[str, Any]) -> Trial:
@@ -99,32 +97,48 @@ def _trial_of(entry: Mapping[str, Any]) -> Trial:
 
 
 def _measure(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
-    fitted, cost = _fitted(asks, place)
+    task = place.task
+    if asks.get("shuffled"):
+        task = replace(task, given=owners_shuffled(task.given, asks["seed"]))
+    fitted, cost = _fitted(asks, task, place)
     with Meter() as scoring:
-        found = measured(fitted, place.task, _measures(asks, place), engine=place.engine)
+        found = measured(fitted, task, _measures(asks, place), engine=place.engine)
     return found | cost | {"score_seconds": scoring.seconds}
+
+
+def owners_shuffled(collection: Collection, seed: int) -> Collection:
+    """Return the collection with its owners dealt out anew: how many images each has stays."""
+    rng = np.random.default_rng([seed, SHUFFLING])
+    owner = rng.permutation(collection.owner)
+    shards, start = [], 0
+    for shard in collection.shards:
+        shards.append(replace(shard, owner=owner[start : start + len(shard)]))
+        start += len(shard)
+    return replace(collection, shards=tuple(shards))
 
 
 def _shares(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
     """Measure one fit of SUGAR-TC with several γ, which matter after the fit only."""
-    fitted, _ = _fitted(asks, place)
+    fitted, _ = _fitted(asks, place.task, place)
     if not isinstance(fitted, FittedSugarTC):
         raise SettingsError(f"{asks['method']} has no share of the image part to change")
     if fitted.reconstruction is not None:
         raise SettingsError("the share can be changed after a fit with scoring=assignment only")
     points = []
     for share in asks["shares"]:
-        assignment = dataclasses.replace(fitted.assignment, image_share=share)
-        changed = dataclasses.replace(fitted, assignment=assignment)
+        assignment = replace(fitted.assignment, image_share=share)
+        changed = replace(fitted, assignment=assignment)
         points.append(measured(changed, place.task, _measures(asks, place), engine=place.engine))
     return {"points": points}
 
 
-def _fitted(asks: Mapping[str, Any], place: Workplace) -> tuple[Fitted, dict[str, float]]:
+def _fitted(
+    asks: Mapping[str, Any], task: Task, place: Workplace
+) -> tuple[Fitted, dict[str, float]]:
     method: Method = make_method(asks["method"], asks["settings"])
-    rng = random_numbers(asks["seed"], asks["method"])
+    rng = method_rng(asks["method"], asks["seed"])
     with Meter() as fitting:
-        fitted = method.fit(place.task.given, engine=place.engine, rng=rng)
+        fitted = method.fit(task.given, engine=place.engine, rng=rng)
     return fitted, {"fit_seconds": fitting.seconds}
 
 
@@ -143,7 +157,7 @@ def _stages(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
     if name not in FUNCTIONS:
         raise SettingsError(f"{name} has no known stages; choose from {', '.join(FUNCTIONS)}")
     given = place.task.given
-    method, rng = make_method(name), random_numbers(asks["seed"], name)
+    method, rng = make_method(name), method_rng(name, asks["seed"])
     with StageMeter(FUNCTIONS[name], otherwise=COMPLETION) as fit:
         fitted = method.fit(given, engine=place.engine, rng=rng)
     with StageMeter({}, otherwise=ASSIGNMENT) as assignment:
@@ -161,14 +175,16 @@ def _stages(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
 
 
 def _converge(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
-    asked = {"preset": "repaired", "max_iterations": asks["iterations"], "tolerance": 0.0}
-    settings = make_method(asks["method"], asked)
+    """Follow the objective of SUGAR-TC, which needs a small collection: its tensor is dense."""
+    settings = make_method(asks["method"], {**asks["settings"], "tolerance": 0.0})
     if not isinstance(settings, SugarTC):
         raise SettingsError(f"{asks['method']} has no objective to follow; name sugar-tc")
-    rng = random_numbers(asks["seed"], asks["method"])
-    given = place.task.given
+    rng = method_rng(asks["method"], asks["seed"])
+    given = without_truth(World(**asks["world"]).generate(asks["seed"]))
     graph = build_graph(settings, given, engine=place.engine, rng=rng)
     problem, prior = build_problem(settings, given, graph, engine=place.engine)
+    nothing = problem.constant
+    lowest = complete_exactly(problem, consume=False, sums_only=True).objectives[-1]
     done = complete(settings, problem, prior, engine=place.engine, rng=rng)
     values = np.array(done.objectives, dtype=np.float64)
     # Here and not later: results are kept with fewer digits than late updates change.
@@ -178,6 +194,8 @@ def _converge(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
         "falls": falls.tolist(),
         "rises": int(np.count_nonzero(falls < -ROUNDING)),
         "shape": list(problem.shape),
+        "nothing": nothing,
+        "lowest": float(lowest),
     }
 
 
@@ -190,7 +208,7 @@ def _pictures(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
     names = task.given.tag_names
     for name, settings in asks["methods"].items():
         method = make_method(name, settings)
-        fitted = method.fit(task.given, engine=place.engine, rng=random_numbers(asks["seed"], name))
+        fitted = method.fit(task.given, engine=place.engine, rng=method_rng(name, asks["seed"]))
         best = [top_tags(fitted.scores(row), asks["top"], floor=fitted.floor).of(0) for row in rows]
         after[name] = [[names[tag] for tag in tags] for tags in best]
     paths, titles = task.given.texts_of("paths"), task.given.texts_of("titles")

@@ -1,27 +1,30 @@
 """F of each concept and average precision of each query, for one way of scoring.
 
-The rules are those of :mod:`sugartag.evaluation.protocol`; what is kept here is finer: concepts
-and queries one by one, and the average F of each replicate, so that methods can be compared on the
-same resampled images.
+Scored as :mod:`sugartag.evaluation.protocol` does it; what is kept here is finer: concepts and
+queries one by one, and the average F of each replicate, so that methods can be compared on the same
+resampled images.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, SparseRows
-from sugartag.engine.base import Block, Engine
-from sugartag.evaluation import bootstrap, ranking
-from sugartag.evaluation.fscore import FCounts, f_counts
-from sugartag.evaluation.protocol import Task, everything_but, predicted_tags
+from sugartag._typing import FloatArray
+from sugartag.engine.base import Engine
+from sugartag.evaluation.bootstrap import centred_interval
+from sugartag.evaluation.fscore import FCounts
+from sugartag.evaluation.protocol import Task, scored
+from sugartag.evaluation.ranking import average_precision_at
+from sugartag.evaluation.results import Measures as EvaluationMeasures
 from sugartag.methods.base import Fitted
 
-ROWS_PER_BLOCK = 4096
+_DIVISORS: Mapping[str, Literal["retrieved", "all"]] = {
+    "precision_paper": "retrieved",
+    "precision_usual": "all",
+}
 
 
 @dataclass(frozen=True)
@@ -40,82 +43,28 @@ class Measures:
     """Lengths of the lists found."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """What one block of images adds."""
-
-    counts: FCounts
-    scores: tuple[FloatArray, ...]
-    """Of the queries: images x queries, one array a block."""
-
-    def __add__(self, other: "_Part") -> "_Part":
-        return _Part(self.counts + other.counts, self.scores + other.scores)
-
-
 def measured(fitted: Fitted, task: Task, measures: Measures, *, engine: Engine) -> dict[str, Any]:
     """Score every image and return what the scores are worth, as numbers for JSON."""
-    blocks = task.given.blocks(ROWS_PER_BLOCK)
-    parts = engine.map(measure_images, blocks, fitted, task, measures)
-    whole: _Part = reduce(add, parts)
-    f = whole.counts.f()  # replicates x concepts, the images as they are first
-    known = whole.counts.relevant[0] > 0
-    means = _mean_f(whole.counts)
+    table = np.empty(task.shape, dtype=np.float32, order="F")
+    wanted = EvaluationMeasures(
+        tops=(measures.top,), bootstrap=measures.replicates, bootstrap_seed=measures.seed
+    )
+    counts = scored(fitted, task, wanted, engine=engine, table=table).f[0]
+    f, known = counts.f(), counts.relevant[0] > 0  # replicates x concepts, images as they are first
+    means = counts.mean_f()
     spread = [
-        bootstrap.centred_interval(float(f[0, c]), _of_present(whole.counts, f, c))
-        for c in range(f.shape[1])
+        centred_interval(float(f[0, c]), _of_present(counts, f, c)) for c in range(f.shape[1])
     ]
-    found: dict[str, Any] = {
+    return {
         "f": float(means[0]),
-        "interval": list(bootstrap.centred_interval(float(means[0]), means[1:])),
+        "interval": list(centred_interval(float(means[0]), means[1:])),
         "replicates": means[1:].tolist(),
         "concept_f": [
             value if there else None for value, there in zip(f[0].tolist(), known, strict=True)
         ],
         "concept_low": [low for low, _ in spread],
         "concept_high": [high for _, high in spread],
-    }
-    if measures.queries:
-        found |= _retrieved(np.concatenate(whole.scores), task, measures)
-    return found
-
-
-def measure_images(block: Block, fitted: Fitted, task: Task, measures: Measures) -> _Part:
-    """Count one block's predictions, and keep its scores of the queries."""
-    rows = task.given.rows(block)
-    scores = fitted.scores(rows)
-    left_out = None if task.hidden is None else rows.tags
-    positives = task.positives_of(block)
-    drawn = bootstrap.poisson_weights(measures.seed, block.start, block.stop, measures.replicates)
-    weights = np.concatenate([np.ones((1, len(rows)), dtype=np.uint8), drawn])
-    allowed = None if left_out is None else everything_but(left_out)
-    predicted = predicted_tags(scores, measures.top, fitted, allowed)
-    counts = f_counts(predicted, positives, task.concept_tag, weights=weights)
-    return _Part(counts, (_query_scores(scores, fitted.floor, task, measures.queries, left_out),))
-
-
-def _query_scores(
-    scores: FloatArray,
-    floor: float,
-    task: Task,
-    queries: Sequence[int],
-    left_out: SparseRows | None,
-) -> FloatArray:
-    """Return images x queries: the floor without a tag, NaN where the tag is left out."""
-    found = np.full((len(scores), len(queries)), floor, dtype=np.float32)
-    for place, concept in enumerate(queries):
-        if concept in task.concept_tag:
-            tag = task.concept_tag[concept]
-            found[:, place] = scores[:, tag]
-            if left_out is not None:
-                found[left_out[:, [tag]].nonzero()[0], place] = np.nan
-    return found
-
-
-def _mean_f(counts: FCounts) -> FloatArray:
-    """Return the average F over the concepts with a positive, for each replicate."""
-    known = counts.relevant > 0
-    sums = np.where(known, counts.f(), 0.0).sum(axis=1)
-    return bootstrap.ResampledSums(sums, np.count_nonzero(known, axis=1)).mean()
+    } | _retrieved(table, task, measures)
 
 
 def _of_present(counts: FCounts, f: FloatArray, concept: int) -> FloatArray:
@@ -124,23 +73,17 @@ def _of_present(counts: FCounts, f: FloatArray, concept: int) -> FloatArray:
     return present
 
 
-def _retrieved(scores: FloatArray, task: Task, measures: Measures) -> dict[str, Any]:
+def _retrieved(table: FloatArray, task: Task, measures: Measures) -> dict[str, Any]:
     """Return the average precision of each query at each length, in both ways of counting."""
     positives = sparse.vstack(
-        [task.positives_of(block) for block in task.given.blocks(ROWS_PER_BLOCK)], format="csc"
+        [task.positives_of(block) for block in task.given.blocks()], format="csc"
     )
     found: dict[str, list[list[float]]] = {}
-    for place, concept in enumerate(measures.queries):
+    for concept in measures.queries:
         relevant = positives[:, [concept]].toarray().ravel() > 0
         for name, divisor in _DIVISORS.items():
-            values = ranking.average_precision_at(
-                scores[:, place], relevant, measures.lengths, divisor=divisor
+            values = average_precision_at(
+                table[:, concept], relevant, measures.lengths, divisor=divisor
             )
             found.setdefault(name, []).append(values.tolist())
     return found
-
-
-_DIVISORS: Mapping[str, Literal["retrieved", "all"]] = {
-    "precision_paper": "retrieved",
-    "precision_usual": "all",
-}

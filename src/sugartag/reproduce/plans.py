@@ -5,11 +5,11 @@ processes or of what is there already. Experiments that need the same chain shar
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sugartag.errors import SettingsError
 from sugartag.methods.registry import METHODS, make_method, missing_package
 from sugartag.methods.search_spaces import search_space
 from sugartag.reproduce.cache import Job
@@ -33,7 +33,7 @@ DRAWINGS: Mapping[str, Mapping[str, Any]] = {
 }
 """Settings for the shipped drawings: 2,000 of them take fewer anchors than 250,000 photographs."""
 SECONDS_A_FIT, SECONDS_AN_UPDATE = 10.0, 0.4
-"""Roughly, on the planted world; only the order of work depends on it."""
+"""Roughly, on the synthetic collection; only the order of work depends on it."""
 CLUSTERS = ("image_clusters", "user_clusters")
 """The settings whose large values take long."""
 SHARE = "image_share"
@@ -85,16 +85,14 @@ def chains_of(experiment: Experiment, setting: Setting) -> Iterator[Chain]:
     elif isinstance(options, Sensitivity):
         yield from _sweep_chains(options, setting)
     elif isinstance(options, Cost):
-        for name in options.methods:
-            asks = {"method": name, "seed": setting.seed, "top": setting.comparison.top}
-            job = Job("stages", f"stages of {name}", asks)
-            yield single(f"stages:{name}", job, weight=SECONDS_A_FIT, alone=True)
+        yield from _cost_chains(options, setting)
     elif isinstance(options, Convergence):
-        asks = {
-            "method": options.method, "seed": setting.seed, "iterations": options.iterations
-        }  # fmt: skip
-        job = Job("converge", f"objective of {options.method}", asks)
-        yield single("converge", job, weight=options.iterations * SECONDS_AN_UPDATE)
+        for one in options.variants:
+            asks = {"method": options.method, "seed": setting.seed, "world": dict(options.world)}
+            asks |= {"settings": {**one.settings, "max_iterations": one.iterations}}
+            job = Job("converge", f"objective of {options.method}, {one.label}", asks)
+            weight = one.iterations * SECONDS_AN_UPDATE
+            yield single(f"converge:{one.label}", job, weight=weight)
     elif isinstance(options, Pictures):
         yield single("pictures", _pictures_job(options, setting), weight=2 * SECONDS_A_FIT)
 
@@ -113,11 +111,21 @@ def single(key: str, job: Job, *, weight: float, alone: bool = False) -> Chain:
     return Chain(key, start, 1, weight, alone)
 
 
+def _cost_chains(options: Cost, setting: Setting) -> Iterator[Chain]:
+    for name in options.methods:
+        for repeat in range(options.repeats):
+            asks = {"method": name, "seed": setting.seed, "top": setting.comparison.top}
+            job = Job("stages", f"stages of {name}, {repeat + 1}", {**asks, "repeat": repeat})
+            yield single(f"stages:{name}:{repeat}", job, weight=SECONDS_A_FIT, alone=True)
+
+
 def tuned_chain(name: str, setting: Setting) -> Chain:
     """Return the chain that tunes a method and measures every combination that was tried."""
-    count = min(setting.comparison.trials, search_space(name).size)
-    weight = 2 * count * SECONDS_A_FIT
-    return Chain(f"tuned:{name}", lambda: _tuned(name, count, setting), 2 * count, weight)
+    options = setting.comparison
+    count = min(options.trials, search_space(name).size)
+    extra = (2 if count > 1 else 1) * (options.seeds - 1)
+    jobs = 2 * count + extra + (options.seeds if name in options.with_owners else 0)
+    return Chain(f"tuned:{name}", lambda: _tuned(name, count, setting), jobs, jobs * SECONDS_A_FIT)
 
 
 def _tuned(name: str, count: int, setting: Setting) -> Steps:
@@ -134,8 +142,33 @@ def _tuned(name: str, count: int, setting: Setting) -> Steps:
     points = []
     for number, trial in enumerate(trials):
         asks = _asked(name, trial["settings"], options.top, options.replicates, setting)
-        points.append((yield Job("measure", f"{name} measured {number + 1}", asks)))
-    return {"trials": trials, "points": points}
+        points.append([(yield Job("measure", f"{name} measured {number + 1}", asks))])
+    chosen = best_trial(trials)
+    seeds = range(setting.seed + 1, setting.seed + options.seeds)
+    for number in sorted({chosen, best_point(points)}):
+        asks = _asked(name, trials[number]["settings"], options.top, options.replicates, setting)
+        for seed in seeds:
+            label = f"{name} measured {number + 1} seed {seed}"
+            points[number].append((yield Job("measure", label, asks | {"seed": seed})))
+    shuffled = []
+    if name in options.with_owners:
+        asks = _asked(name, trials[chosen]["settings"], options.top, options.replicates, setting)
+        for seed in (setting.seed, *seeds):
+            label = f"{name} with owners shuffled, seed {seed}"
+            shuffled.append((yield Job("measure", label, asks | {"seed": seed, "shuffled": True})))
+    return {"trials": trials, "points": points, "shuffled": shuffled}
+
+
+def best_trial(trials: Sequence[Found]) -> int:
+    """Return the number of the trial that found hidden tags best; the first where all failed."""
+    scores = [-math.inf if one["score"] is None else one["score"] for one in trials]
+    return scores.index(max(scores))
+
+
+def best_point(points: Sequence[Sequence[Found]]) -> int:
+    """Return the number of the settings that are best on the truth, by the first seed."""
+    values = [some[0].get("f", -math.inf) for some in points]
+    return values.index(max(values))
 
 
 def _failed_trial(found: Found) -> Found:
@@ -213,11 +246,3 @@ def _pictures_job(options: Pictures, setting: Setting) -> Job:
         "digest": setting.pictures,
     }
     return Job("pictures", "pictures", asks)
-
-
-def comparison_of(experiments: Sequence[Experiment]) -> Comparison:
-    """Return the options of the one comparison."""
-    for one in experiments:
-        if isinstance(one.options, Comparison):
-            return one.options
-    raise SettingsError("there is no experiment of the kind comparison to take methods from")

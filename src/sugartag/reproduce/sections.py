@@ -1,33 +1,50 @@
-"""The section of the page that each kind of experiment gets."""
+"""The section of the page that each kind of experiment gets: words, a table, figures."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, TypeAlias
 
+from sugartag.report.curves import Axis, Line, Point, curves, even_places, mark
 from sugartag.report.dots import Dot, Row, Scale, dot_rows
-from sugartag.reproduce.cards import picture_cards
-from sugartag.reproduce.layout import figure, intro, legend, table
-from sugartag.reproduce.lines import convergence_figure, retrieval_figures, sensitivity_figures
-from sugartag.reproduce.names import OTHERS, STAGE_NAMES, method_name, told_settings
-from sugartag.reproduce.stages import STAGES
+from sugartag.reproduce.experiments import method_name
+from sugartag.reproduce.tables import settings_table, table_of
 
 Found: TypeAlias = Mapping[str, Any]
 
 CONCEPTS_A_COLUMN = 64
+STYLES = {
+    "sugar-tc": 0,
+    "sugar-plus": 2,
+    "original": 5,
+    "ttc2": 1,
+    "ttc1": 3,
+    "mrtf": 4,
+    "lslr": 6,
+    "nmc": 7,
+    "lr": 8,
+    "trvsc": 9,
+}
+"""Colour, dashes and shape of each method's line."""
+OTHERS = 8
+"""The style of points that are there to be compared with, and not told apart."""
 
 
-def section_of(
-    name: str, entry: Mapping[str, Any], document: Mapping[str, Any], *, pictures: Path
-) -> str:
+def section_of(name: str, entry: Found) -> str:
     """Return one experiment's section."""
     found = entry["found"]
     if "failed" in found:
         content = f'<p class="failed">Could not be done: {escape(found["failed"])}.</p>'
-    elif entry["kind"] == "pictures":
-        content = picture_cards(found, document, pictures=pictures)
     else:
-        content = _CONTENTS[entry["kind"]](found, entry["published"])
+        table = table_of(entry)
+        words, figures = _CONTENTS[entry["kind"]](found, entry["published"])
+        shown = "" if table is None else table.html(entry["title"])
+        content = f'<p class="intro">{escape(words)}</p>{shown}{figures}'
+    return framed(name, entry, content)
+
+
+def framed(name: str, entry: Found, content: str) -> str:
+    """Return content as a section with the experiment's heading."""
     return (
         f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">'
         f'{escape(entry["title"])} <span class="where">{escape(entry["paper"])}</span></h2>\n'
@@ -35,78 +52,55 @@ def section_of(
     )
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+def _figure(title: str, words: str, drawing: str) -> str:
+    return (
+        f"<figure><figcaption><h3>{escape(title)}</h3><p>{escape(words)}</p></figcaption>"
+        f"{drawing}</figure>\n"
+    )
 
 
-def _with_interval(point: Mapping[str, Any]) -> str:
-    if "f" not in point:
-        return f'<span class="failed">{escape(point.get("failed", "–"))}</span>'
-    low, high = point["interval"]
-    return f"<b>{point['f']:.3f}</b> <small>{low:.3f} to {high:.3f}</small>"
+def _legend(entries: Sequence[tuple[int, str]]) -> str:
+    """Return what the points of each style are."""
+    items = "".join(
+        f'<li><svg viewBox="-7 -7 14 14" aria-hidden="true">{mark(style, "0", 0, size=4.4)}</svg>'
+        f"{escape(words)}</li>"
+        for style, words in entries
+    )
+    return f'<ul class="key">{items}</ul>'
 
 
-def _comparison(found: Found, published: Found) -> str:
+def _comparison(found: Found, published: Found) -> tuple[str, str]:
     measured = {name: row for name, row in found["methods"].items() if "f" in row.get("tuned", {})}
     order = sorted(measured, key=lambda name: -measured[name]["tuned"]["f"])
-    rows = [
+    seeds = f" and {found['seeds']} choices of random numbers" if found["seeds"] > 1 else ""
+    words = (
+        f"Each image is given its {found['top']} best tags of the whole vocabulary; F is averaged "
+        f"over the concepts. Every method had {found['trials']} trials of settings (fewer where "
+        f"there are fewer combinations), judged by {found['hide']:.0%} of the given tags, hidden. "
+        f"Intervals of F come from {found['replicates']} resamplings of the images{seeds}; those "
+        "of differences from resampled concepts as well, the wider counting. The last column is "
+        f"what F loses when owners are shuffled among the images. {_lift(measured)}"
+    )
+    key = _legend(
         [
-            escape(method_name(name)),
-            f'<span class="published">{_number(row["published"])}</span>',
-            _with_interval(row.get("tuned", row)),
-            _number(row.get("default", {}).get("f")),
-            _number(row.get("oracle", {}).get("f")),
-            _above(name, row),
-            str(row.get("trials", "–")),
+            (0, "tuned on hidden tags, with its 95 % interval"),
+            (2, "oracle: the best of the same trials, chosen on the truth, as the paper does"),
+            (3, "published, on other data"),
         ]
-        for name, row in found["methods"].items()
-    ]
-    heads = (
-        *("method", "published,<br>other data", "tuned on hidden tags<br>(95 %)", "defaults"),
-        *("oracle: best<br>on the truth", "above SUGAR-TC<br>(95 %)", "trials"),
     )
     chart = dot_rows(
         [_method_row(name, measured[name]) for name in order],
         Scale(f"average F, {found['top']} tags an image", _highest(measured)),
         words=f"Average F of {len(order)} methods; highest: {method_name(order[0])}",
     ) if order else ""  # fmt: skip
-    key = legend(
-        [
-            (0, "tuned on hidden tags, with its 95 % interval over images"),
-            (2, "oracle: the best of the same trials, chosen on the truth, as the paper does"),
-            (3, "published, on other data"),
-        ]
-    )
-    words = (
-        f"Each image is given its {found['top']} best tags of the whole vocabulary; F is averaged "
-        f"over the concepts. Every method had {found['trials']} trials of settings (fewer where "
-        f"there are fewer combinations), judged by {found['hide']:.0%} of the given tags, hidden. "
-        f"Intervals come from {found['replicates']} resamplings of the images, the same for all. "
-        f"{_lift(measured)}"
-    )
-    return (
-        intro(words)
-        + table(heads, rows, "Average F")
-        + key
-        + figure("Average F", "Sorted by what came out here.", chart)
-        + _chosen_settings(measured)
-    )
-
-
-def _chosen_settings(rows: Mapping[str, Any]) -> str:
-    """Return what tuning chose: a tuned SUGAR-TC need not be the one the paper prints."""
-    items = "".join(
-        f"<dt>{escape(method_name(name))}</dt><dd>{escape(told_settings(row['tuned']))}; "
-        f"oracle: {escape(told_settings(row['oracle']))}</dd>"
-        for name, row in rows.items()
-    )
-    return (
+    chosen = (
         "<details><summary>Which settings were chosen, by hidden tags and on the truth</summary>"
-        f'<dl class="meanings">{items}</dl></details>'
+        f"{settings_table(found).html('Settings')}</details>"
     )
+    return words, key + _figure("Average F", "Sorted by what came out here.", chart) + chosen
 
 
-def _lift(rows: Mapping[str, Any]) -> str:
+def _lift(rows: Found) -> str:
     gains = [
         row["oracle"]["f"] - row["tuned"]["f"] for row in rows.values() if "f" in row["oracle"]
     ]
@@ -118,22 +112,14 @@ def _lift(rows: Mapping[str, Any]) -> str:
     )
 
 
-def _above(name: str, row: Mapping[str, Any]) -> str:
-    above = row.get("above_sugar_tc")
-    if above is None or name == "sugar-tc":
-        return "–"
-    low, high = above["interval"]
-    return f"{above['f']:+.3f} <small>{low:+.3f} to {high:+.3f}</small>"
-
-
-def _highest(rows: Mapping[str, Any]) -> float:
+def _highest(rows: Found) -> float:
     values = [0.1]
     for row in rows.values():
         values += [row["tuned"]["interval"][1], row["oracle"]["f"], row["published"] or 0.0]
     return max(values)
 
 
-def _method_row(name: str, row: Mapping[str, Any]) -> Row:
+def _method_row(name: str, row: Found) -> Row:
     tuned, (low, high) = row["tuned"], row["tuned"]["interval"]
     dots = [Dot(row["oracle"]["f"], 2, f"oracle {row['oracle']['f']:.3f}")]
     if row["published"] is not None:
@@ -142,7 +128,7 @@ def _method_row(name: str, row: Mapping[str, Any]) -> Row:
     return Row(method_name(name), tuple(dots), boxed=name == "sugar-tc")
 
 
-def _concepts(found: Found, published: Found) -> str:
+def _concepts(found: Found, published: Found) -> tuple[str, str]:
     rows, champion, runner_up = found["concepts"], found["champion"], found["runner_up"]
     drawn = [_concept_row(row, found) for row in rows]
     highest = max(max(row["f"].values()) for row in rows)
@@ -154,7 +140,7 @@ def _concepts(found: Found, published: Found) -> str:
         )
         for start in range(0, len(drawn), CONCEPTS_A_COLUMN)
     ]
-    key = legend(
+    key = _legend(
         [
             (0, f"{method_name(champion)}, with its 95 % interval over images"),
             (1, method_name(runner_up)),
@@ -162,20 +148,17 @@ def _concepts(found: Found, published: Found) -> str:
             (OTHERS, "the other methods of the paper; the pale bar spans all of them"),
         ]
     )
-    wins = ", ".join(
-        f"{method_name(name)} {count}"
-        for name, count in sorted(found["best_on"].items(), key=lambda pair: -pair[1])
-    )
-    words = (
+    about = (
         f"Sorted by what {method_name(champion)} gains over {method_name(runner_up)}. "
         f"Boxed: the {len(found['marked'])} concepts that gain most."
     )
-    summary = f"Of {len(rows)} concepts the highest F belongs to: {wins}."
     inside = f'<div class="pairs">{"".join(columns)}</div>'
-    return intro(summary) + key + figure("F of each concept", words, inside)
+    return "On how many concepts each method has the highest F.", key + _figure(
+        "F of each concept", about, inside
+    )
 
 
-def _concept_row(row: Mapping[str, Any], found: Found) -> Row:
+def _concept_row(row: Found, found: Found) -> Row:
     f, special = row["f"], (found["before"], found["runner_up"], found["champion"])
     dots = [Dot(f[name], OTHERS, f"{method_name(name)} {f[name]:.3f}", size=2.0)
             for name in f if name not in special]  # fmt: skip
@@ -186,58 +169,132 @@ def _concept_row(row: Mapping[str, Any], found: Found) -> Row:
     return Row(row["concept"], tuple(dots), (min(f.values()), max(f.values())), boxed)
 
 
-def _cost(found: Found, published: Found) -> str:
-    names = [name for name, row in found["methods"].items() if "stages" in row]
-    hours, gigabytes = published.get("hours", {}), published.get("gigabytes", {})
-    rows = [
-        [
-            STAGE_NAMES[stage],
-            *(
-                _here(found["methods"][name]["stages"].get(stage))
-                + _told(hours.get(name, {}).get(stage), gigabytes.get(name, {}).get(stage))
-                for name in names
-            ),
-        ]
-        for stage in STAGES
-    ]
-    total = ["<b>Total time</b>"]
-    for name in names:
-        stages = found["methods"][name]["stages"].values()
-        said = sum(hours.get(name, {}).values())
-        told = f'<br><span class="published">{said:.1f} h</span>' if said else ""
-        total.append(f"<b>{sum(one['seconds'] for one in stages):.1f} s</b>{told}")
-    heads = ["stage", *(method_name(name) for name in names)]
-    failures = "".join(
-        f'<p class="failed">{escape(name)}: {escape(row["failed"])}</p>'
-        for name, row in found["methods"].items()
-        if "failed" in row
-    )
-    words = (
-        "One fit with default settings and one scoring of all images, one thread, nothing else "
-        "running, a process for each method. Memory is the peak of a stage above what the process "
-        "held before the fit. In italics, published: hours and GB on other data (NUS-WIDE-128, "
+def _cost(found: Found, published: Found) -> tuple[str, str]:
+    return (
+        "Fits with default settings and scorings of all images, one thread, nothing else of the "
+        "run beside them, a process for each; medians. Memory is the peak of a stage above what "
+        "the process held before the fit. Published: hours and GB on other data (NUS-WIDE-128, "
         "247,849 images) with 8 cores. Links of images are made, used and dropped block by block, "
         "so for SUGAR-TC the projection of all images counts as adjacency. Scoring is there for "
-        "every method here; the paper tells it of SUGAR-TC only."
+        "every method here; the paper tells it of SUGAR-TC only.",
+        "",
     )
-    return intro(words) + table(heads, [*rows, total], "Time and memory") + failures
 
 
-def _here(cost: Mapping[str, float] | None) -> str:
-    return "–" if cost is None else f"<b>{cost['seconds']:.2f} s / {cost['mb']:.0f} MB</b>"
+def _retrieval(found: Found, published: Found) -> tuple[str, str]:
+    places = even_places(len(found["lengths"]))
+    ticks = tuple(zip(places, map(str, found["lengths"]), strict=True))
+    titles = {
+        "paper": (
+            "As the paper counts it",
+            "Average precision divided by the relevant images among the first T: one hit in first "
+            "place, and nothing after it, is perfect.",
+        ),
+        "usual": (
+            "As is usual",
+            "Divided by the relevant images there are, T at most: what is not found counts.",
+        ),
+    }
+    figures = ""
+    for way, (title, words) in titles.items():
+        lines = [
+            _map_line(name, ways[way], places, found) for name, ways in found["methods"].items()
+        ]
+        axis = Axis("length T of the list", "MAP over the queries", ticks, bottom=0.0)
+        figures += _figure(title, words, curves(lines, axis, words=f"MAP by T: {title}"))
+    note = (
+        f"{found['about_queries']} Bands and intervals: 95 %, from resampling the queries, which "
+        "are few. The paper prints a figure without numbers."
+    )
+    return note, figures
 
 
-def _told(hours: float | None, gigabytes: float | None) -> str:
-    if hours is None or gigabytes is None:
-        return ""
-    return f'<br><span class="published">{hours:g} h / {gigabytes:g} GB</span>'
+def _map_line(name: str, curve: Found, places: Sequence[float], found: Found) -> Line:
+    points = tuple(
+        Point(place, value, low, high, f"{method_name(name)}, T = {length}: {value:.3f}")
+        for place, value, (low, high), length in zip(
+            places, curve["map"], curve["intervals"], found["lengths"], strict=True
+        )
+    )
+    strong = name in (found["champion"], "sugar-plus")
+    return Line(method_name(name), points, STYLES.get(name, OTHERS), strong, band=strong)
 
 
-_CONTENTS: Mapping[str, Callable[[Found, Found], str]] = {
+def _sensitivity(found: Found, published: Found) -> tuple[str, str]:
+    figures = "".join(
+        _swept(sweep, published.get("best", {}).get(sweep["setting"]), found["top"])
+        for sweep in found["sweeps"]
+    )
+    seeds = f"{found['seeds']} choices of anchors" if found["seeds"] > 1 else "one seed"
+    base = ", ".join(f"{key} = {value}" for key, value in found["settings"].items())
+    words = (
+        f"One setting is changed at a time, the others are {base or 'defaults'}. Bands: 95 % over "
+        f"images and {seeds}. Values are evenly spaced, as in the paper."
+    )
+    return words, f'<div class="pairs">{figures}</div>'
+
+
+def _swept(sweep: Found, said: float | None, top: int) -> str:
+    points = [point for point in sweep["points"] if "f" in point]
+    places, symbol = even_places(len(points)), sweep["symbol"]
+    marked = tuple(
+        (place, "the paper’s choice")
+        for place, point in zip(places, points, strict=True)
+        if point["value"] == said
+    )
+    drawn = tuple(
+        Point(place, point["f"], low, high, f"{symbol} = {point['value']:g}: {point['f']:.3f}")
+        for place, point in zip(places, points, strict=True)
+        for low, high in (point["interval"],)
+    )
+    axis = Axis(
+        f"{symbol} ({sweep['setting']})",
+        f"average F, {top} tags",
+        tuple((at, f"{point['value']:g}") for at, point in zip(places, points, strict=True)),
+        marked,
+    )
+    words = f"Highest at {symbol} = {sweep['best']:g}." if points else ""
+    return _figure(
+        f"F by {symbol}",
+        words,
+        curves([Line(symbol, drawn, 0, strong=True)], axis, words=f"F by {symbol}"),
+    )
+
+
+def _convergence(found: Found, published: Found) -> tuple[str, str]:
+    known = {label: one for label, one in found["variants"].items() if "failed" not in one}
+    last = max([2, *(len(one["falls"]) for one in known.values())])
+    height = [
+        Line(label, _log_points(one["objectives"], one["lowest"], last), number, marks=False)
+        for number, (label, one) in enumerate(known.items())
+    ]
+    ticks = [at for at in (1, 2, 5, 10, 20, 50, 100, 200, 500) if at < 0.7 * last] + [last]
+    places = tuple((math.log(at) / math.log(last), str(at)) for at in ticks)
+    axis = Axis("updates (logarithmic)", "objective / lowest", places, powers=True)
+    world = ", ".join(f"{key} {value}" for key, value in found["world"].items())
+    words = (
+        f"The paper’s multiplicative updates on a synthetic collection of its own ({world}), "
+        f"followed beyond any rule of stopping. The paper stops after about "
+        f"{published.get('iterations', '?')} updates and does not say by which rule; here it is an "
+        f"update that changes the objective by less than {found['tolerance']:g} of itself. Lowest: "
+        "the exact minimum, negative entries allowed. One run each: there is no interval to show."
+    )
+    drawing = curves(height, axis, words="The objective after each update")
+    return words, _figure("The objective", "Relative to the lowest possible.", drawing)
+
+
+def _log_points(values: Sequence[float], lowest: float, last: int) -> tuple[Point, ...]:
+    return tuple(
+        Point(math.log(at) / math.log(last), math.log10(value / lowest))
+        for at, value in enumerate(values[1:], start=1)
+    )
+
+
+_CONTENTS: Mapping[str, Callable[[Found, Found], tuple[str, str]]] = {
     "comparison": _comparison,
     "concepts": _concepts,
-    "retrieval": retrieval_figures,
+    "retrieval": _retrieval,
     "cost": _cost,
-    "sensitivity": sensitivity_figures,
-    "convergence": convergence_figure,
+    "sensitivity": _sensitivity,
+    "convergence": _convergence,
 }

@@ -29,6 +29,12 @@ CLUSTERING, ADJACENCY = "clustering", "adjacency"
 COMPLETION, ASSIGNMENT = "completion", "assignment"
 STAGES = (CLUSTERING, ADJACENCY, COMPLETION, ASSIGNMENT)
 """In the order of the paper's table."""
+STAGE_NAMES = {
+    "clustering": "Clustering",
+    "adjacency": "Adjacency matrix",
+    "completion": "Tensor completion",
+    "assignment": "Tag assignment",
+}
 
 _TTC: Mapping[str, tuple[Callable[..., Any], ...]] = {
     CLUSTERING: (owner_profiles, tricluster, count_tags_together),

@@ -25,8 +25,8 @@ from sugartag.reproduce.jobs import Workplace, run_job
 from sugartag.reproduce.plans import Chain, Found, Steps
 
 SECONDS_BETWEEN_LOOKS = 2.0
-Tell: TypeAlias = Callable[[Job, Found, bool], None]
-"""Hears of each result, and whether it was there already."""
+Tell: TypeAlias = Callable[[str, int, bool], None]
+"""Hears what is done, of how many jobs, and whether it was there already."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Workers(AbstractContextManager["Workers"]):
     """A pool of processes; each writes its results itself, so that none is lost with us."""
 
     def __init__(self, assignment: Assignment, processes: int, *, fresh: bool = False) -> None:
-        self._assignment = assignment
+        self.assignment = assignment
         # Not forked: a copy of threads and BLAS in mid-work is a copy of their locks.
         self._pool = ProcessPoolExecutor(
             processes,
@@ -69,26 +69,32 @@ class Workers(AbstractContextManager["Workers"]):
 
     def submit(self, job: Job) -> "Future[Found]":
         """Hand a job to a process that is free."""
-        return self._pool.submit(work, job, self._assignment)
+        return self._pool.submit(work, job, self.assignment)
 
 
-def run_chains(
-    chains: Iterable[Chain], workers: Workers, cache: Cache, tell: Tell
-) -> dict[str, Found]:
+def run_chains(chains: Iterable[Chain], workers: Workers, tell: Tell) -> dict[str, Found]:
     """Run all chains, as many jobs at once as there are processes; return results by key."""
+    cache = workers.assignment.cache
     waiting = deque(chains)
     running: dict[Future[Found], tuple[Chain, Steps, Job]] = {}
     results: dict[str, Found] = {}
+    left = {chain.key: chain.n_jobs for chain in waiting}
+
+    def done_with(chain: Chain, job: Job, was_there: bool) -> None:
+        left[chain.key] -= 1
+        tell(job.label, 1, was_there)
 
     def advance(chain: Chain, steps: Steps, sent: Found | None) -> None:
         """Go on with a chain until it needs a job done that is not done yet."""
         try:
             job = next(steps) if sent is None else steps.send(sent)
             while (found := cache.found(job)) is not None:
-                tell(job, found, True)
+                done_with(chain, job, was_there=True)
                 job = steps.send(found)
         except StopIteration as ended:
             results[chain.key] = ended.value
+            if left[chain.key]:
+                tell(chain.key, left[chain.key], True)
             return
         running[workers.submit(job)] = (chain, steps, job)
 
@@ -100,7 +106,7 @@ def run_chains(
         for future in done:
             chain, steps, job = running.pop(future)
             found = _result(future, job)
-            tell(job, found, False)
+            done_with(chain, job, was_there=False)
             advance(chain, steps, found)
     return results
 
