@@ -334,7 +334,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sugartag.pipeline.model.save_array", full)
+    monkeypatch.setattr("sugartag.pipeline.encoding.save_array", full)
     before = names_in(here)
 
     assert "cannot write m: No space left on device" in refused("fit", "photos", "--out", "m")

@@ -385,7 +385,7 @@ def test_a_disk_that_fills_up_is_named_and_leaves_nothing(tmp_path, monkeypatch)
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sugartag.pipeline.model.save_array", full)
+    monkeypatch.setattr("sugartag.pipeline.encoding.save_array", full)
 
     with pytest.raises(StorageError, match=r"^cannot write .*model: No space left on device$"):
         save_model(model_of("tag-prior"), tmp_path / "model")

@@ -69,6 +69,8 @@ def collection_from_frame(
     every = columns_of(frame)
     shard, vocabulary, root = _rows(columns.renamed(every), separator, images_root)
     memberships, group_names = _groups(groups, vocabulary.owners)
+    if isinstance(truth, str):
+        truth = _truth_of_column(truth, every, shard.ids)
     right, concepts = _truth(truth, shard.ids, columns.id or _USUAL["id"])
     n_owners = len(vocabulary.owners)
     whole = Shard(
@@ -117,27 +119,43 @@ def _features(features: Any, columns: Columns, n_rows: int) -> FloatArray | None
     """Return the features, float32 or float16, or raise if they do not fit."""
     if features is None:
         return None
-    if isinstance(features, str) and features in columns:
-        found = np.array(columns[features], dtype=np.float32)
-    elif isinstance(features, str | Path):
-        open_features(Path(features))
-        found = map_npy(Path(features))
-        found = found if found.dtype == np.float16 else found.astype(np.float32)
-    elif isinstance(features, list) and features and isinstance(features[0], str):
-        missing = [name for name in features if name not in columns]
-        if missing:
-            raise CollectionError(f"the frame has no column {missing[0]!r} for the features")
-        found = np.array([columns[name] for name in features], dtype=np.float32).T
-    else:
-        found = np.asarray(features)
-        found = found if found.dtype == np.float16 else found.astype(np.float32, copy=False)
+    found = _numbers(_found_features(features, columns))
     if found.ndim != 2 or len(found) != n_rows:
         raise CollectionError(
-            f"the features have shape {found.shape} and the frame {n_rows:,} rows; "
+            f"the features have shape {found.shape} and the frame has {n_rows:,} rows; "
             "give one row of numbers for each"
         )
     require_finite(found)
     return found
+
+
+def _found_features(features: Any, columns: Columns) -> Any:
+    """Return the features that are named: of a column, of several, or of a file."""
+    if isinstance(features, str | Path):
+        if str(features) in columns:
+            return columns[str(features)]
+        if not Path(features).suffix and not Path(features).exists():
+            raise CollectionError(f"the features {str(features)!r} are no column and no file")
+        open_features(Path(features))
+        return map_npy(Path(features))
+    is_list = isinstance(features, Iterable) and getattr(features, "ndim", 1) == 1
+    names = list(features) if is_list else []
+    if not names or not all(isinstance(name, str) for name in names):
+        return features
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise CollectionError(f"the frame has no column {missing[0]!r} for the features")
+    return np.stack([_numbers(columns[name]) for name in names], axis=1)
+
+
+def _numbers(values: Any) -> FloatArray:
+    try:
+        found = np.asarray(values)
+        return found if found.dtype == np.float16 else found.astype(np.float32, copy=False)
+    except (TypeError, ValueError) as error:
+        raise CollectionError(
+            "the features are no array of numbers; give each image as many numbers"
+        ) from error
 
 
 def _groups(groups: Any, owners: Names) -> tuple[SparseRows, list[str]]:
@@ -157,9 +175,15 @@ def _truth(truth: Any, ids: Texts, id_name: str) -> tuple[SparseRows | None, lis
     where = []
     for image, concept in _pairs(truth, id_name, "concept"):
         if clean(image) not in place:
-            raise CollectionError(f"the truth names the image {shown(image)}, which is not there")
+            raise CollectionError(f"the frame has no image {shown(image)}, which the truth names")
         where.append((place[clean(image)], names[concept]))
     return _ones(where, (len(ids), len(names))), list(names)
+
+
+def _truth_of_column(name: str, columns: Columns, ids: Texts) -> dict[str, Any]:
+    if name not in columns:
+        raise CollectionError(f"the frame has no column {name!r} for the truth")
+    return {image: _many(some or []) for image, some in zip(ids, columns[name], strict=True)}
 
 
 def _pairs(given: Any, first: str, second: str) -> list[tuple[str, str]]:

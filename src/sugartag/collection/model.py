@@ -76,13 +76,13 @@ class Collection:
         frame
             One row for each image.
         features
-            Images x numbers: an array in the order of the rows, the path of a ``.npy`` file, a
-            list of columns, or a column of vectors.
+            Images x numbers: an array in the order of the rows, the path of a ``.npy`` file,
+            several columns of numbers, or a column of vectors.
         groups
             A frame with the columns ``owner`` and ``group``, or the groups by owner.
         truth
-            A frame with the columns ``image_id`` (or what ``id`` says) and ``concept``, or the
-            true concepts by image id.
+            A frame with the columns ``image_id`` (or what ``id`` says) and ``concept``, the true
+            concepts by image id, or the name of a column of lists.
         id, owner, tags, title, path
             The names of columns; by default ``image_id``, ``owner``, ``tags``, ``title`` and
             ``path``, as far as there are such columns. Only the id is needed: images may have

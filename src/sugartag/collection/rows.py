@@ -61,13 +61,9 @@ class Rows:
 
         Raise if a model's have another number of them an image.
         """
-        if self.features is None or self.features.shape[1] != n_features:
-            found = "no" if self.features is None else self.features.shape[1]
-            raise CollectionError(
-                f"these images have {found} feature numbers each, the model's have {n_features}; "
-                "describe both with the same encoder"
-            )
-        return self.features
+        require_as_many(0 if self.features is None else self.features.shape[1], n_features)
+        found: FloatArray = self.features
+        return found
 
     def features_of_all(self, n_features: int, needed_for: str) -> FloatArray:
         """Return the features, or raise if an image has none, or another number of them."""
@@ -97,6 +93,15 @@ class Shard:
 
     def __len__(self) -> int:
         return len(self.owner)
+
+
+def require_as_many(n_features: int, wanted: int) -> None:
+    """Raise unless images are described by as many numbers as those of a model."""
+    if n_features != wanted:
+        raise CollectionError(
+            f"these images have {n_features or 'no'} feature numbers each, the model's have "
+            f"{wanted}; describe both with the same encoder"
+        )
 
 
 def require_all_described(needed_for: str, n_lacking: int, n_images: int) -> None:
