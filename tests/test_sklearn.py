@@ -53,7 +53,7 @@ def test_tags_are_predicted_in_the_form_they_were_given(images):
 
 def test_tags_come_as_lists_of_any_library_and_indicators_sparse_or_dense(images):
     X, y, _ = images
-    listed = [np.flatnonzero(row).astype(str).tolist() for row in y]
+    listed = [sorted(np.flatnonzero(row).astype(str).tolist()) for row in y]
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     kinds = [listed, [set(some) for some in listed], pandas.Series(listed), polars.Series(listed)]
 

@@ -99,7 +99,8 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._is_listed:
             X = validate_data(self, X, dtype=np.float32)
             _require_rows(y, len(X))
-            given = [sorted(map(str, tags)) for tags in y]
+            given = [sorted(tags) if isinstance(tags, set | frozenset) else tags for tags in y]
+            given = [list(map(str, tags)) for tags in given]
             self.classes_ = np.array(sorted({tag for tags in given for tag in tags}), dtype=object)
         else:
             X, y = validate_data(self, X, y, dtype=np.float32, multi_output=True)
