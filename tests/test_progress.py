@@ -108,7 +108,7 @@ def test_passes_are_shown_inside_the_stage_that_they_belong_to(clock, log):
 
     assert log() == [
         "updates: 9 of 450 (2%), 12 s, about 9 min 48 s left (add up)",
-        "fitting: add up: 300 of 600 (50%), 0 s, about 0 s left",
+        "fitting (13 s) · add up: 300 of 600 (50%), 0 s, about 0 s left",
     ]
 
 
@@ -131,9 +131,21 @@ def test_a_terminal_has_a_bar_with_stage_and_total_that_goes_away(clock, termina
         shown = screen.getvalue()
         display("link images", 600, 600)
 
-    assert "fitting · link images:  50%" in shown
+    assert "fitting (1 s) · link images:  50%" in shown
     assert "300/600" in shown
     assert screen.getvalue().rstrip(" ").endswith("\r")
+
+
+def test_a_terminal_shows_the_time_of_what_is_not_counted(clock, terminal):
+    screen = terminal()
+    with ProgressDisplay() as display, stage(LocalEngine(progress=display), "fitting"):
+        with stage(LocalEngine(progress=display), "solving"):
+            clock[0] = 175.0
+            display.tick()
+        shown = screen.getvalue()
+
+    assert "fitting (1 min 15 s) · solving: " in shown
+    assert "?" not in shown
 
 
 def test_a_terminal_shows_no_bar_for_what_is_done_at_once(clock, terminal):
@@ -245,7 +257,7 @@ def test_a_fit_writes_lines_to_a_log(folder):
 
     log = subprocess.run(command, capture_output=True, text=True, check=True).stderr
 
-    assert re.search(r"^fitting sugar-plus: .*: 0 of 600 \(0%\), 0 s", log, re.MULTILINE)
+    assert re.search(r"^fitting sugar-plus .*: 0 of 600 \(0%\), 0 s", log, re.MULTILINE)
     assert "\r" not in log
 
 

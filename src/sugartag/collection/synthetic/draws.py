@@ -53,6 +53,10 @@ class Pools:
         # p + u can round up to p + 1, which is the next pool
         return self.member[np.minimum(found, self.last[pool])]
 
+    def draw_any(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Draw members of the first pool."""
+        return self.draw(np.zeros(count, dtype=np.int64), rng)
+
 
 def distinct(
     draw: Callable[[IntArray], IntArray],
