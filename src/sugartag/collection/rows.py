@@ -94,6 +94,18 @@ class Shard:
     def __len__(self) -> int:
         return len(self.owner)
 
+    def described(self, part: slice = slice(None)) -> BoolArray:
+        """Return which of the images have features."""
+        if self.has_features is not None:
+            return self.has_features[part]
+        return np.full(len(self.owner[part]), self.features is not None)
+
+    def positions(self, part: slice, start: int) -> IntArray:
+        """Return where some of the images stand; ``start`` is where the first of all does."""
+        if self.position is not None:
+            return self.position[part]
+        return np.arange(start + part.start, start + part.stop)
+
 
 def require_as_many(n_features: int, wanted: int) -> None:
     """Raise unless images are described by as many numbers as those of a model."""
