@@ -30,6 +30,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """Return a clock that stands still until it is set."""
     now = [100.0]
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 10.0)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now
 
@@ -146,6 +147,21 @@ def test_a_terminal_shows_the_time_of_what_is_not_counted(clock, terminal):
 
     assert "fitting (1 min 15 s) · solving: " in shown
     assert "?" not in shown
+
+
+def test_a_terminal_never_shows_the_count_of_one_pass_with_the_name_of_another(clock, terminal):
+    screen = terminal()
+    with ProgressDisplay() as display, stage(LocalEngine(progress=display), "fitting"):
+        for what, total in (("link images", 600), ("count tags", 80)):
+            for done in (0, total // 2, total):
+                clock[0] += 1.0
+                display(what, done, total)
+                display.tick()
+
+    shown = screen.getvalue()
+    assert re.findall(r"link images:[^\r]*/(\d+)", shown) == ["600"] * shown.count("/600")
+    assert re.findall(r"count tags:[^\r]*/(\d+)", shown) == ["80"] * shown.count("/80")
+    assert "100%" in shown
 
 
 def test_a_terminal_shows_no_bar_for_what_is_done_at_once(clock, terminal):

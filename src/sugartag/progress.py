@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from threading import Event, RLock, Thread
 from types import TracebackType
 from typing import Any, Self
@@ -153,13 +155,14 @@ class ProgressDisplay:
                 return
             self._bar = _new_bar(total, names)
         bar = self._bar
+        bar.set_description_str(names, refresh=False)
         if getattr(bar, "stage", None) is not main:
             bar.stage = main
             bar.bar_format = COUNTED if main.is_counted else NOT_COUNTED
             bar.reset(total=total)
             bar.start_t -= now - main.began
         bar.total, bar.n = total, main.done
-        bar.set_description_str(names)
+        bar.refresh()
 
     def _close_bar(self) -> None:
         if self._bar is not None:
@@ -208,8 +211,8 @@ def duration(seconds: float) -> str:
 
 
 def _new_bar(total: int | None, names: str) -> Any:
-    from tqdm.auto import tqdm
-
+    # Without its widgets a notebook gets a warning from tqdm.auto; it shows plain bars as well.
+    tqdm = import_module("tqdm.auto" if find_spec("ipywidgets") else "tqdm").tqdm
     form = NOT_COUNTED if total is None else COUNTED
     return tqdm(total=total, desc=names, leave=False, bar_format=form, file=sys.stderr)
 

@@ -61,9 +61,10 @@ class Rows:
 
         Raise if a model's have another number of them an image.
         """
-        require_as_many(0 if self.features is None else self.features.shape[1], n_features)
-        found: FloatArray = self.features
-        return found
+        found = 0 if self.features is None else self.features.shape[1]
+        if self.features is None or found != n_features:
+            raise other_features(found, n_features)
+        return self.features
 
     def features_of_all(self, n_features: int, needed_for: str) -> FloatArray:
         """Return the features, or raise if an image has none, or another number of them."""
@@ -107,13 +108,12 @@ class Shard:
         return np.arange(start + part.start, start + part.stop)
 
 
-def require_as_many(n_features: int, wanted: int) -> None:
-    """Raise unless images are described by as many numbers as those of a model."""
-    if n_features != wanted:
-        raise CollectionError(
-            f"these images have {n_features or 'no'} feature numbers each, the model's have "
-            f"{wanted}; describe both with the same encoder"
-        )
+def other_features(n_features: int, wanted: int) -> CollectionError:
+    """Return the error that images are not described by as many numbers as those of a model."""
+    return CollectionError(
+        f"these images have {n_features or 'no'} feature numbers each, the model's have {wanted}; "
+        "describe both with the same encoder"
+    )
 
 
 def require_all_described(needed_for: str, n_lacking: int, n_images: int) -> None:

@@ -23,7 +23,7 @@ from sugartag.collection.align import Catalogue, seen_from
 from sugartag.collection.decisions import Decision, decisions_at
 from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
-from sugartag.collection.rows import require_as_many
+from sugartag.collection.rows import other_features
 from sugartag.collection.subset import tag_counts, without_truth
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine, stage
@@ -100,8 +100,8 @@ def update_model(
             f"the model is one of {method.name}, which cannot be updated; fit on all images instead"
         )
     known = without_truth(collection)
-    if fitted.n_features:
-        require_as_many(known.n_features, fitted.n_features)
+    if fitted.n_features not in {0, known.n_features}:
+        raise other_features(known.n_features, fitted.n_features)
     catalogue = extended_catalogue(model.catalogue, known)
     decided = decided_in(decisions, catalogue, known)
     with stage(engine, f"updating {method.name}"):
