@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sugartag.collection.checks import checked_seed
 from sugartag.collection.frames import made_frame
@@ -208,7 +208,7 @@ def _listed(methods: str | Method | Sequence[str | Method]) -> list[Any]:
     if methods == "all":
         return [name for name in method_names() if missing_package(name) is None]
     is_one = isinstance(methods, str) or hasattr(methods, "fit")
-    found: list[Any] = [methods] if is_one else list(methods)
+    found: list[Any] = [methods] if is_one else list(cast("Any", methods))
     if not found:
         raise SettingsError("no method is named; name one, or all")
     return found
