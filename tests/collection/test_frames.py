@@ -112,6 +112,35 @@ def test_features_come_from_a_file_from_columns_or_from_a_column(tmp_path):
         np.testing.assert_array_equal(photos.features_at(np.arange(3)), VECTORS)
 
 
+def test_images_without_a_vector_have_no_features():
+    columns = {"image_id": ["a", "b", "c"], "looks": [[1.0, 2.0], None, [3.0, 4.0]]}
+
+    for given in (columns, pytest.importorskip("pandas").DataFrame(columns)):
+        photos = Collection.from_frame(given, features="looks")
+        assert photos.described.tolist() == [True, False, True]
+        assert photos.features.tolist() == [[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]]
+
+
+def test_whole_numbers_stay_whole_where_pandas_makes_floats_of_them():
+    pandas = pytest.importorskip("pandas")
+    given = pandas.DataFrame({"image_id": [10, 11, 12], "owner": [7, None, 8]})
+
+    photos = Collection.from_frame(given)
+
+    assert given["owner"].dtype == np.float64
+    assert photos.to_frame("dict")["owner"] == ["7", None, "8"]
+
+
+def test_two_columns_of_one_name_are_one_line():
+    pandas = pytest.importorskip("pandas")
+    twice = pandas.DataFrame([["a", "b"]], columns=["image_id", "image_id"])
+
+    with pytest.raises(CollectionError, match="two columns of one name; rename one") as error:
+        Collection.from_frame(twice)
+
+    assert "\n" not in str(error.value)
+
+
 def test_groups_and_truth_are_frames_or_mappings():
     groups = {"anna": ["boats", "dogs"], "nobody here": ["cats"]}
     pairs = {"owner": ["anna", "anna"], "group": ["boats", "dogs"]}
@@ -149,6 +178,7 @@ def test_groups_and_truth_are_frames_or_mappings():
         ({"image_id": ["a"]}, {"features": ["one"]}, "no column 'one' for the features"),
         ({"image_id": ["a"]}, {"truth": "right"}, "no column 'right' for the truth"),
         ({"image_id": ["a"]}, {"features": np.full((1, 2), np.nan)}, "not finite"),
+        ({"image_id": ["a"]}, {"features": np.full((1, 2), 1e30)}, "above 1e.15"),
         (
             {"image_id": ["a"]},
             {"truth": {"b": ["sun"]}},

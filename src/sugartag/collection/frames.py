@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -65,6 +66,8 @@ def columns_of(frame: Any) -> Columns:
 
     try:
         found = narwhals.from_native(frame)
+    except narwhals.exceptions.DuplicateError as error:
+        raise CollectionError("the frame has two columns of one name; rename one") from error
     except TypeError as error:
         raise CollectionError(
             f"{type(frame).__name__} is no data frame; pass one of pandas, Polars or Arrow, "
@@ -81,6 +84,11 @@ def columns_of(frame: Any) -> Columns:
 def _cells(series: Any) -> list[Any]:
     missing = series.is_null().to_list()
     values = series.to_list()
+    if any(missing) and series.dtype.is_float():
+        # pandas makes floats of whole numbers where some are missing.
+        there = (value for value, gone in zip(values, missing, strict=True) if not gone)
+        if all(map(float.is_integer, there)):
+            values = [value if gone else int(value) for value, gone in zip(values, missing)]  # noqa: B905
     return [None if gone else _plain(v) for v, gone in zip(values, missing, strict=True)]
 
 
@@ -89,12 +97,12 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a cell as Python has it: arrays and tuples as lists, paths as text."""
+    """Return a cell as Python has it: arrays and tuples as lists, paths and UUIDs as text."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, tuple | set | frozenset):
         return sorted(value) if isinstance(value, set | frozenset) else list(value)
-    return str(value) if isinstance(value, PurePath) else value
+    return str(value) if isinstance(value, PurePath | UUID) else value
 
 
 def _checked_lengths(columns: Columns) -> Columns:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.build import require_finite
 from sugartag.collection.frames import Columns, columns_of
 from sugartag.collection.model import Collection, Shard
@@ -73,11 +73,13 @@ def collection_from_frame(
         truth = _truth_of_column(truth, every, shard.ids)
     right, concepts = _truth(truth, shard.ids, columns.id or _USUAL["id"])
     n_owners = len(vocabulary.owners)
+    described, has_features = _features(features, every, len(shard))
     whole = Shard(
         ids=shard.ids,
         owner=np.where(shard.owner == 0, n_owners, shard.owner - 1).astype(np.int32),
         tags=shard.tags,
-        features=_features(features, every, len(shard)),
+        features=described,
+        has_features=has_features,
         truth=right,
         paths=shard.paths,
         titles=shard.titles,
@@ -115,18 +117,25 @@ def _rows(
     return rows.shard(), rows.vocabulary, paths.root
 
 
-def _features(features: Any, columns: Columns, n_rows: int) -> FloatArray | None:
-    """Return the features, float32 or float16, or raise if they do not fit."""
+def _features(
+    features: Any, columns: Columns, n_rows: int
+) -> tuple[FloatArray | None, BoolArray | None]:
+    """Return the features, float32 or float16, and which rows have some, if not all have."""
     if features is None:
-        return None
-    found = _numbers(_found_features(features, columns))
+        return None, None
+    values, there = _found_features(features, columns), None
+    if isinstance(values, list) and None in values:
+        there = np.array([one is not None for one in values])
+        nothing = [0.0] * len(next((one for one in values if one is not None), []))
+        values = [nothing if one is None else one for one in values]
+    found = _numbers(values)
     if found.ndim != 2 or len(found) != n_rows:
         raise CollectionError(
             f"the features have shape {found.shape} and the frame has {n_rows:,} rows; "
             "give one row of numbers for each"
         )
     require_finite(found)
-    return found
+    return found, there
 
 
 def _found_features(features: Any, columns: Columns) -> Any:

@@ -77,7 +77,8 @@ class Collection:
             One row for each image.
         features
             Images x numbers: an array in the order of the rows, the path of a ``.npy`` file,
-            several columns of numbers, or a column of vectors.
+            several columns of numbers, or a column of vectors, None where an image has none.
+            An array of float32 is not copied.
         groups
             A frame with the columns ``owner`` and ``group``, or the groups by owner.
         truth
@@ -85,8 +86,7 @@ class Collection:
             concepts by image id, or the name of a column of lists.
         id, owner, tags, title, path
             The names of columns; by default ``image_id``, ``owner``, ``tags``, ``title`` and
-            ``path``, as far as there are such columns. Only the id is needed: images may have
-            neither owner nor tags. Tags are lists or text.
+            ``path``, if there are such columns. Only the id is needed. Tags are lists or text.
         separator
             What separates the tags of a text; by default that is found out.
         images_root
