@@ -188,16 +188,16 @@ class PaperSize:
             entry = entries.get(_smaller(name, fraction), {})
             if entry.get("status") == MEASURED:
                 points.append((entry["counts"]["images"], entry["seconds"]))
-        told: dict[str, Any] = {
+        stated: dict[str, Any] = {
             "seconds": None,
             "how": f"ended by lack of {entries[name]['ended_by']}",
             "at_least": entries[name]["seconds"],
         }
         if not points:
-            return told
+            return stated
         law = power_law(points)
         how = "extrapolated" if len(points) > 1 else "extrapolated in proportion"
-        return told | {"seconds": law.at(self.images), "how": how, **law.as_json()}
+        return stated | {"seconds": law.at(self.images), "how": how, **law.as_json()}
 
 
 def most_topics(world: World, n_tags: int) -> int:

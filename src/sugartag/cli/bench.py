@@ -36,7 +36,7 @@ def _words(
 @click.command("bench")
 @click.argument("name", type=click.Choice(NAMES))
 @click.option("--out", type=FOLDER, help="The result file; bench-NAME.json if not given.")
-@click.option("--work", type=FOLDER, help="Where planted collections are written, and kept.")
+@click.option("--work", type=FOLDER, help="Where synthetic collections are written, and kept.")
 @click.option("--again", is_flag=True, help="Measure again what is there already.")
 @click.option(
     "--images", metavar="N,..", callback=_numbers, help="Images; for scaling several sizes."
@@ -63,7 +63,7 @@ def _words(
 def command(name: str, out: Path | None, work: Path | None, again: bool, **given: Any) -> None:
     """Measure a performance claim: paper-size, scaling, solvers or scoring.
 
-    Every method runs in a process of its own, on a planted collection. The result is a JSON file
+    Every method runs in a process of its own, on a synthetic collection. The result is a JSON file
     that names the machine; it is written after every measurement, and the same command continues
     where it was stopped.
 

@@ -1,6 +1,6 @@
 """The verdicts of a model against what is right, where that is known.
 
-It is known of planted collections, and of tags that were hidden from a collection or put into it
+It is known of synthetic collections, and of tags that were hidden from a collection or put into it
 before the model was fitted.
 """
 
