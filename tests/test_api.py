@@ -223,6 +223,13 @@ def test_what_cannot_be_fitted_is_named_in_a_line(photos, options, message):
     assert "\n" not in str(error.value)
 
 
+def test_the_path_of_a_table_is_no_collection(tmp_path):
+    (tmp_path / "photos.csv").write_text("image_id\n1\n")
+
+    with pytest.raises(SettingsError, match=r"photos\.csv is a file; pass a data frame, or"):
+        sugartag.fit(str(tmp_path / "photos.csv"))
+
+
 def test_numbers_of_numpy_are_seeds_too(photos):
     same = [sugartag.fit(photos, "tag-prior", seed=seed).run_id for seed in (3, np.int64(3))]
 

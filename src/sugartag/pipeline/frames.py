@@ -46,7 +46,13 @@ def as_collection(photos: Any, **options: Any) -> Collection:
         raise SettingsError(
             f"{', '.join(given)} is for frames: a collection has its own; leave it out"
         )
-    return photos if isinstance(photos, Collection) else Collection.read(photos)
+    if isinstance(photos, Collection):
+        return photos
+    if Path(photos).is_file():
+        raise SettingsError(
+            f"{photos} is a file; pass a data frame, or the folder that sugartag import makes of it"
+        )
+    return Collection.read(photos)
 
 
 @contextmanager
