@@ -85,6 +85,16 @@ def test_suggestions_are_a_frame_of_the_library_that_was_given(kind, model, tabl
     assert getattr(found, "column_names", None) or found.columns == COLUMNS
 
 
+def test_suggestions_for_a_folder_are_a_frame_of_the_first_library(model, photos, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    photos[:9].save(tmp_path / "few")
+
+    for given in (photos[:9], tmp_path / "few", str(tmp_path / "few")):
+        assert isinstance(model.suggest(given), pandas.DataFrame)
+    assert isinstance(model.suggest({"image_id": ["new"], "tags": [["tag-00012"]]},
+                                    features=np.zeros((1, 64))), dict)  # fmt: skip
+
+
 def test_suggestions_can_be_of_some_actions_only(model, photos):
     every = model.suggest(photos, add_from=0.02, kind="dict")
     added = model.suggest(photos, add_from=0.02, actions="add", kind="dict")
@@ -181,8 +191,14 @@ def test_methods_are_compared_on_hidden_tags_or_on_the_truth(photos):
 
 
 def test_settings_are_tuned_and_can_be_used(photos):
-    tuned = sugartag.tune(photos, "tag-prior", budget=2)
+    calls = []
 
+    tuned = sugartag.tune(photos, "tag-prior", budget=2, progress=lambda *call: calls.append(call))
+
+    assert [call for call in calls if call[0] == "tuning tag-prior"] == [
+        ("tuning tag-prior", 1, 2),
+        ("tuning tag-prior", 2, 2),
+    ]
     assert tuned.score >= tuned.default_score
     assert len(tuned.to_frame("dict")["score"]) == 2
     assert sugartag.fit(photos, tuned.method, **tuned.settings).method.name == "tag-prior"

@@ -8,7 +8,7 @@ from typing import Any, cast
 from sugartag.collection.checks import checked_seed
 from sugartag.collection.frames import made_frame
 from sugartag.collection.subset import without_truth
-from sugartag.engine.base import Engine, Progress
+from sugartag.engine.base import Engine, Progress, stage
 from sugartag.errors import SettingsError
 from sugartag.evaluation import protocol, tuning
 from sugartag.methods.base import Method
@@ -196,12 +196,18 @@ def tune(
     collection = without_truth(as_collection(photos, features=features))
     seed = checked_seed(seed)
     task = tuning.tuning_task(collection, share=hide, seed=seed)
-    with opened_engine(engine, progress) as (working, display):
-        trials = tuple(
-            tuning.tune(method, task, budget=budget, engine=working, seed=seed, progress=display)
-        )
+    trials = []
+    with (
+        opened_engine(engine, progress) as (working, display),
+        stage(working, f"tuning {method}", budget) as counted,
+    ):
+        for trial in tuning.tune(
+            method, task, budget=budget, engine=working, seed=seed, progress=display
+        ):
+            trials.append(trial)
+            counted.advance()
     best = tuning.best(trials)
-    return Tuning(method, best.settings, best.score, trials[0].score, trials)
+    return Tuning(method, best.settings, best.score, trials[0].score, tuple(trials))
 
 
 def _listed(methods: str | Method | Sequence[str | Method]) -> list[Any]:

@@ -277,7 +277,7 @@ def test_stopped_by_the_keyboard_it_says_where_the_trials_are(photos, out, monke
 
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == (
-        f"sugartag: stopped; the trials made so far are in {out}"
+        f"sugartag: stopped; the trials made so far are in {out}: repeat the command to go on"
     )
     assert len(read(out)["methods"]["linear-probe"]["trials"]) == 1
 

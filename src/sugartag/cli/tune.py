@@ -92,7 +92,11 @@ def command(**options: Any) -> None:
         with _table(task.shape) as table:
             _make_trials(names, task, tuned, table, asked)
     except KeyboardInterrupt:
-        click.echo(f"sugartag: stopped; the trials made so far are in {asked.out}", err=True)
+        click.echo(
+            f"sugartag: stopped; the trials made so far are in {asked.out}: "
+            "repeat the command to go on",
+            err=True,
+        )
         sys.exit(EXIT_STOPPED)
     click.echo(_table_of({name: tuned.trials[name] for name in names}))
     click.echo(f"written: {asked.out}", err=True)

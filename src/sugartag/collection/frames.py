@@ -52,10 +52,10 @@ def made_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
 
 def kind_of(frame: Any) -> str | None:
     """Return the library of a frame, if frames can be made with it."""
+    if isinstance(frame, Mapping):
+        return "dict"
     module = type(frame).__module__.partition(".")[0]
-    return {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "builtins": "dict"}.get(
-        module
-    )
+    return {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow"}.get(module)
 
 
 def columns_of(frame: Any) -> Columns:

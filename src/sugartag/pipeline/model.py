@@ -117,7 +117,7 @@ class Model:
     ) -> Any:
         """Score every tag for each image: the higher, the likelier the tag belongs.
 
-        Takes what :meth:`suggest` takes.
+        The images are given as for :meth:`suggest`.
 
         Returns
         -------
