@@ -67,6 +67,21 @@ def test_tags_come_as_lists_of_any_library_and_indicators_sparse_or_dense(images
         assert all(np.array_equal(found[0], other) for other in found)
 
 
+def test_what_is_missing_in_a_column_is_no_tag_and_no_owner(images):
+    X, y, owners = images
+    pandas = pytest.importorskip("pandas")
+    listed = [[f"tag {k}" for k in np.flatnonzero(row)] for row in y]
+    gaps = pandas.Series([None, float("nan"), *listed[2:]], dtype=object)
+    whose = pandas.Series([None, float("nan"), pandas.NA, *owners[3:]], dtype=object)
+
+    found = Retagger("tag-prior").fit(X, gaps, owners=whose)
+    wanted = Retagger("tag-prior").fit(X, [[], [], *listed[2:]], owners=[None] * 3 + [*owners[3:]])
+
+    assert list(found.model_.catalogue.owner_names) == list(wanted.model_.catalogue.owner_names)
+    np.testing.assert_array_equal(found.predict_proba(X[:2]), wanted.predict_proba(X[:2]))
+    assert found.score(X, gaps) == wanted.score(X, [[], [], *listed[2:]])
+
+
 def test_tags_that_images_have_already_say_something(images):
     X, y, _ = images
     fitted = Retagger().fit(X[:400], y[:400])

@@ -1,6 +1,6 @@
 """A scikit-learn estimator: features in, tags out, for pipelines and searches."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sugartag._typing import BoolArray, FloatArray
+from sugartag.collection.frames import is_missing
 from sugartag.collection.from_frame import collection_from_frame
 from sugartag.collection.model import Collection
 from sugartag.engine.local import LocalEngine
@@ -95,12 +96,11 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             For each image the groups that its owner is in.
 
         """
-        self._is_listed = _lists_tags(y)
-        if self._is_listed:
-            X = validate_data(self, X, dtype=np.float32)
-            _require_rows(y, len(X))
-            given = [sorted(tags) if isinstance(tags, set | frozenset) else tags for tags in y]
-            given = [list(map(str, tags)) for tags in given]
+        lists = _tag_lists(y)
+        self._is_listed = lists is not None
+        if lists is not None:
+            X, given = validate_data(self, X, dtype=np.float32), lists
+            _require_rows(given, len(X))
             self.classes_ = np.array(sorted({tag for tags in given for tag in tags}), dtype=object)
         else:
             X, y = validate_data(self, X, y, dtype=np.float32, multi_output=True)
@@ -201,10 +201,8 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return images as a collection, more rows than there are, and how many there are."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float32, reset=False)
-        given: list[list[str]] = [[] for _ in range(len(X))]
-        if tags is not None and _lists_tags(tags):
-            given = [[str(tag) for tag in some] for some in tags]
-        elif tags is not None:
+        given = [[]] * len(X) if tags is None else _tag_lists(tags)
+        if given is None:
             given = [list(map(self._name, some)) for some in _columns_of_rows(tags)]
         _require_rows(given, len(X))
         who = [None] * len(X) if owners is None else list(owners)
@@ -233,7 +231,7 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         members: dict[str, set[str]] = {}
         if owners is not None:
             _require_rows(owners, len(X))
-            columns["owner"] = [None if owner is None else str(owner) for owner in owners]
+            columns["owner"] = [None if is_missing(owner) else str(owner) for owner in owners]
             some_of_each = [()] * len(X) if groups is None else groups
             _require_rows(some_of_each, len(X))
             for owner, some in zip(columns["owner"], some_of_each, strict=True):
@@ -252,8 +250,8 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ]
         return np.stack(columns, axis=1).astype(np.float64)
 
-    def _indicator(self, y: Iterable[Iterable[str]]) -> BoolArray:
-        sets = [set(map(str, tags)) for tags in y]
+    def _indicator(self, y: Any) -> BoolArray:
+        sets = [set(tags) for tags in _tag_lists(y) or y]
         return np.array([[name in tags for name in self.classes_] for tags in sets])
 
 
@@ -268,14 +266,27 @@ def _nameless(number: int) -> str:
     return f"#{number}#"
 
 
-def _lists_tags(y: Any) -> bool:
-    """Tell whether each image has a list of tags of its own, and not a row of an indicator."""
+def _tag_lists(y: Any) -> list[list[str]] | None:
+    """Return the tags of each image, none where they are missing; None if ``y`` lists no tags."""
     if sparse.issparse(y) or (isinstance(y, np.ndarray) and y.dtype.kind != "O"):
-        return False
+        return None
     rows = y.to_list() if hasattr(y, "to_list") else y if hasattr(y, "__len__") else []
-    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
-    is_list = all(isinstance(row, list | tuple | set | frozenset) for row in rows)
-    return bool(rows) and is_list and all(isinstance(tag, str) for row in rows for tag in row)
+    found = [_tag_list(row) for row in rows]
+    if not any(map(_is_list, rows)) or None in found:
+        return None
+    return [tags for tags in found if tags is not None]
+
+
+def _tag_list(row: Any) -> list[str] | None:
+    if is_missing(row):
+        return []
+    tags = sorted(row) if isinstance(row, set | frozenset) else list(row) if _is_list(row) else None
+    return tags if tags is not None and all(isinstance(tag, str) for tag in tags) else None
+
+
+def _is_list(row: Any) -> bool:
+    is_object = isinstance(row, np.ndarray) and row.dtype.kind in "OU"
+    return is_object or isinstance(row, list | tuple | set | frozenset)
 
 
 def _require_rows(rows: Sequence[Any], n_rows: int) -> None:

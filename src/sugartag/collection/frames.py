@@ -92,8 +92,14 @@ def _cells(series: Any) -> list[Any]:
     return [None if gone else _plain(v) for v, gone in zip(values, missing, strict=True)]
 
 
+def is_missing(value: Any) -> bool:
+    """Tell whether a cell is missing: None, NaN or what pandas has for them."""
+    is_nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
+    return value is None or is_nan or type(value).__name__ in {"NAType", "NaTType"}
+
+
 def _listed(values: Any) -> list[Any]:
-    return [None if v is None or v != v else _plain(v) for v in _plain(values)]
+    return [None if is_missing(v) else _plain(v) for v in _plain(values)]
 
 
 def _plain(value: Any) -> Any:
