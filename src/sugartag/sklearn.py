@@ -37,8 +37,8 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     It is a multi-label classifier: ``y`` is an indicator of images x tags, dense or sparse, or a
     list of the tags of each image. Images without a tag are fine. With one label for each image it
     is an ordinary classifier. Owners and groups are metadata:
-    ``Retagger().set_fit_request(owners=True)``. A search with ``cv=5`` needs an indicator, as of
-    scikit-learn's ``MultiLabelBinarizer``, because it looks at ``y`` itself.
+    ``Retagger().set_fit_request(owners=True)``. With lists a search needs a splitter, such as
+    ``cv=KFold(5)``: to choose one it would look at ``y`` itself.
 
     Parameters
     ----------
