@@ -1,7 +1,6 @@
 """A collection from a data frame of any library."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,40 +22,13 @@ from sugartag.collection.vocabulary import clean, clean_all
 from sugartag.errors import CollectionError
 from sugartag.storage.arrays import map_npy
 
-
-@dataclass(frozen=True)
-class FrameColumns:
-    """The columns that somebody named; None for those of the usual name, if they are there."""
-
-    id: str | None = None
-    owner: str | None = None
-    tags: str | None = None
-    title: str | None = None
-    path: str | None = None
-
-    def renamed(self, columns: Columns) -> Columns:
-        """Return the columns of a collection by their usual names."""
-        found = {}
-        for field in fields(self):
-            asked, usual = getattr(self, field.name), _USUAL[field.name]
-            name = asked or usual
-            if name in columns:
-                found[usual] = columns[name]
-            elif asked or field.name == "id":
-                there = ", ".join(map(shown, columns))
-                raise CollectionError(
-                    f"the frame has no column {name!r}; its columns are {there}; "
-                    f"name one with {field.name}="
-                )
-        return found
-
-
-_USUAL = {"id": "image_id", "owner": "owner", "tags": "tags", "title": "title", "path": "path"}
+USUAL = ("image_id", "owner", "tags", "title", "path")
+"""What the columns of a collection are called, unless somebody names others."""
 
 
 def collection_from_frame(
     frame: Any,
-    columns: FrameColumns | None = None,
+    names: Mapping[str, str | None] = {},
     *,
     features: Any = None,
     groups: Any = None,
@@ -64,14 +36,16 @@ def collection_from_frame(
     separator: str | None = None,
     images_root: str | Path | None = None,
 ) -> Collection:
-    """Make a collection from a frame; see :meth:`Collection.from_frame`."""
-    columns = columns or FrameColumns()
+    """Make a collection from a frame; see :meth:`Collection.from_frame`.
+
+    ``names`` are those of columns that were named, by their usual names.
+    """
     every = columns_of(frame)
-    shard, vocabulary, root = _rows(columns.renamed(every), separator, images_root)
+    shard, vocabulary, root = _rows(_renamed(every, names), separator, images_root)
     memberships, group_names = _groups(groups, vocabulary.owners)
     if isinstance(truth, str):
         truth = _truth_of_column(truth, every, shard.ids)
-    right, concepts = _truth(truth, shard.ids, columns.id or _USUAL["id"])
+    right, concepts = _truth(truth, shard.ids, names.get("image_id") or "image_id")
     n_owners = len(vocabulary.owners)
     described, has_features = _features(features, every, len(shard))
     whole = Shard(
@@ -93,6 +67,22 @@ def collection_from_frame(
         concept_names=tuple(concepts),
         images_root=root,
     )
+
+
+def _renamed(columns: Columns, names: Mapping[str, str | None]) -> Columns:
+    """Return the columns of a collection by their usual names."""
+    found = {}
+    for usual in USUAL:
+        asked = names.get(usual)
+        if (name := asked or usual) in columns:
+            found[usual] = columns[name]
+        elif asked or usual == "image_id":
+            there = ", ".join(map(shown, columns))
+            raise CollectionError(
+                f"the frame has no column {name!r}; its columns are {there}; "
+                f"name one with {usual.removeprefix('image_')}="
+            )
+    return found
 
 
 def _rows(

@@ -93,11 +93,11 @@ class Collection:
             The folder that paths start from.
 
         """
-        from sugartag.collection.from_frame import FrameColumns, collection_from_frame
+        from sugartag.collection.from_frame import USUAL, collection_from_frame
 
         return collection_from_frame(
             frame,
-            FrameColumns(id, owner, tags, title, path),
+            dict(zip(USUAL, (id, owner, tags, title, path), strict=True)),
             features=features,
             groups=groups,
             truth=truth,
