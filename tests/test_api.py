@@ -1,12 +1,14 @@
 """What a data scientist does: from a frame to suggestions, without a look at the source."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
 
 import sugartag
 from sugartag.errors import CollectionError, SettingsError, StorageError
+from sugartag.sklearn import Retagger
 
 COLUMNS = ["image_id", "tag", "action", "probability", "reason"]
 
@@ -83,13 +85,25 @@ def test_suggestions_are_a_frame_of_the_library_that_was_given(kind, model, tabl
     assert getattr(found, "column_names", None) or found.columns == COLUMNS
 
 
+def test_suggestions_for_a_folder_are_a_frame_of_the_first_library(model, photos, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    photos[:9].save(tmp_path / "few")
+
+    for given in (photos[:9], tmp_path / "few", str(tmp_path / "few")):
+        assert isinstance(model.suggest(given), pandas.DataFrame)
+    assert isinstance(model.suggest({"image_id": ["new"], "tags": [["tag-00012"]]},
+                                    features=np.zeros((1, 64))), dict)  # fmt: skip
+
+
 def test_suggestions_can_be_of_some_actions_only(model, photos):
     every = model.suggest(photos, add_from=0.02, kind="dict")
-    added = model.suggest(photos, add_from=0.02, actions=["add"], kind="dict")
+    added = model.suggest(photos, add_from=0.02, actions="add", kind="dict")
 
     assert set(every["action"]) >= {"add", "keep"}
     assert set(added["action"]) == {"add"}
     assert len(added["tag"]) == every["action"].count("add")
+    with pytest.raises(SettingsError, match="no action 'ad'"):
+        model.suggest(photos, actions=["ad"])
 
 
 def test_scores_and_probabilities_are_arrays_or_frames(model, photos):
@@ -135,11 +149,20 @@ def test_settings_are_arguments_and_unknown_ones_are_named(photos):
     fitted = sugartag.fit(photos, "tag-prior", per_owner=True)
 
     assert fitted.method.per_owner is True
-    assert sugartag.make_method("tag-prior", per_owner=True) == fitted.method
     with pytest.raises(SettingsError, match="has no setting 'owner'"):
         sugartag.fit(photos, "tag-prior", owner=True)
     with pytest.raises(SettingsError, match="has its settings"):
         sugartag.fit(photos, fitted.method, per_owner=True)
+
+
+def test_features_go_with_a_frame(table, vectors):
+    frame = {"image_id": table["file"], "owner": table["user"], "tags": table["keywords"]}
+
+    fitted = sugartag.fit(frame, "tag-vote", features=vectors, neighbours=5)
+    found = sugartag.evaluate(frame, "tag-vote", features=vectors, kind="dict")
+
+    assert fitted.scores(frame, features=vectors).shape == (300, len(fitted.tag_names))
+    assert found["map"][0] > 0
 
 
 def test_a_frame_or_a_folder_is_fitted_as_it_is(table, tmp_path, photos):
@@ -168,8 +191,14 @@ def test_methods_are_compared_on_hidden_tags_or_on_the_truth(photos):
 
 
 def test_settings_are_tuned_and_can_be_used(photos):
-    tuned = sugartag.tune(photos, "tag-prior", budget=2)
+    calls = []
 
+    tuned = sugartag.tune(photos, "tag-prior", budget=2, progress=lambda *call: calls.append(call))
+
+    assert [call for call in calls if call[0] == "tuning tag-prior"] == [
+        ("tuning tag-prior", 1, 2),
+        ("tuning tag-prior", 2, 2),
+    ]
     assert tuned.score >= tuned.default_score
     assert len(tuned.to_frame("dict")["score"]) == 2
     assert sugartag.fit(photos, tuned.method, **tuned.settings).method.name == "tag-prior"
@@ -179,10 +208,59 @@ def test_progress_is_what_was_asked_for(photos, capsys):
     calls = []
 
     sugartag.fit(photos, "tag-prior", progress=lambda *call: calls.append(call))
+    with_engine = len(calls)
+    sugartag.fit(
+        photos,
+        "tag-prior",
+        progress=lambda *call: calls.append(call),
+        engine=sugartag.LocalEngine(),
+    )
     sugartag.fit(photos, "tag-prior")
 
-    assert calls
+    assert len(calls) == 2 * with_engine > 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": -1}, "seed is -1; give a whole number"),
+        ({"seed": 1.5}, "seed is 1.5; give a whole number"),
+        ({"method": sugartag.method_names}, "is no method; pass a name such as 'sugar-plus'"),
+        ({"method": sugartag.World}, "is no method; pass a name"),
+        ({"engine": "dask"}, "engine is 'dask'; pass a LocalEngine or a DaskEngine"),
+        ({"features": np.ones((300, 2))}, "features is for frames: a collection has its own"),
+    ],
+)
+def test_what_cannot_be_fitted_is_named_in_a_line(photos, options, message):
+    with pytest.raises(SettingsError, match=message) as error:
+        sugartag.fit(photos, **{"method": "tag-prior", **options})
+
+    assert "\n" not in str(error.value)
+
+
+def test_the_path_of_a_table_is_no_collection(tmp_path):
+    (tmp_path / "photos.csv").write_text("image_id\n1\n")
+
+    with pytest.raises(SettingsError, match=r"photos\.csv is a file; pass a data frame, or"):
+        sugartag.fit(str(tmp_path / "photos.csv"))
+
+
+def test_numbers_of_numpy_are_seeds_too(photos):
+    same = [sugartag.fit(photos, "tag-prior", seed=seed).run_id for seed in (3, np.int64(3))]
+
+    assert same[0] == same[1]
+
+
+def test_options_that_there_are_not_are_named(model, photos):
+    for call in (model.suggest, model.scores, model.probabilities, model.update):
+        with pytest.raises(SettingsError, match="there is no option 'ids'; those of frames are"):
+            call(photos, ids="file")
+
+
+def test_settings_are_only_given_for_methods_that_are_evaluated(photos):
+    with pytest.raises(SettingsError, match="settings are given for 'tag-vote', which is not"):
+        sugartag.evaluate(photos, "tag-prior", settings={"tag-vote": {}})
 
 
 def test_decisions_need_their_columns(model, photos):
@@ -190,11 +268,32 @@ def test_decisions_need_their_columns(model, photos):
         model.update(photos, decisions=model.suggest(photos, kind="dict"))
 
 
-def test_everything_public_has_a_default():
-    for function in (sugartag.fit, sugartag.evaluate, sugartag.tune, sugartag.Model.suggest):
-        _, *others = [
-            one
-            for one in inspect.signature(function).parameters.values()
-            if one.name != "self" and one.kind != one.VAR_KEYWORD
-        ]
-        assert all(one.default is not one.empty for one in others)
+def test_what_is_shown_of_anything_is_short(photos, model):
+    tuned = sugartag.Tuning("tag-vote", {"neighbours": 50}, 0.2, 0.1)
+
+    shown = [repr(one) for one in (photos, model, model.catalogue, tuned, sugartag.LocalEngine())]
+
+    assert max(map(len, shown)) < 300
+    assert not any("\n" in one or "array(" in one for one in shown)
+
+
+FUNCTIONS = [
+    sugartag.fit,
+    sugartag.evaluate,
+    sugartag.tune,
+    sugartag.Collection.from_frame,
+    sugartag.Model.suggest,
+    sugartag.Model.update,
+    Retagger,
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__qualname__)
+def test_every_parameter_is_explained_and_has_a_default(function):
+    _, *others = [
+        one for one in inspect.signature(function).parameters.values() if one.name != "self"
+    ]
+    explained = re.findall(r"\w+", inspect.getdoc(function).partition("----------")[2])
+
+    assert [one.name for one in others if one.name not in explained] == []
+    assert all(one.default is not one.empty for one in others if one.kind != one.VAR_KEYWORD)

@@ -30,6 +30,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """Return a clock that stands still until it is set."""
     now = [100.0]
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 10.0)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now
 
@@ -108,7 +109,7 @@ def test_passes_are_shown_inside_the_stage_that_they_belong_to(clock, log):
 
     assert log() == [
         "updates: 9 of 450 (2%), 12 s, about 9 min 48 s left (add up)",
-        "fitting: add up: 300 of 600 (50%), 0 s, about 0 s left",
+        "fitting (13 s) · add up: 300 of 600 (50%), 0 s, about 0 s left",
     ]
 
 
@@ -131,9 +132,36 @@ def test_a_terminal_has_a_bar_with_stage_and_total_that_goes_away(clock, termina
         shown = screen.getvalue()
         display("link images", 600, 600)
 
-    assert "fitting · link images:  50%" in shown
+    assert "fitting (1 s) · link images:  50%" in shown
     assert "300/600" in shown
     assert screen.getvalue().rstrip(" ").endswith("\r")
+
+
+def test_a_terminal_shows_the_time_of_what_is_not_counted(clock, terminal):
+    screen = terminal()
+    with ProgressDisplay() as display, stage(LocalEngine(progress=display), "fitting"):
+        with stage(LocalEngine(progress=display), "solving"):
+            clock[0] = 175.0
+            display.tick()
+        shown = screen.getvalue()
+
+    assert "fitting (1 min 15 s) · solving: " in shown
+    assert "?" not in shown
+
+
+def test_a_terminal_never_shows_the_count_of_one_pass_with_the_name_of_another(clock, terminal):
+    screen = terminal()
+    with ProgressDisplay() as display, stage(LocalEngine(progress=display), "fitting"):
+        for what, total in (("link images", 600), ("count tags", 80)):
+            for done in (0, total // 2, total):
+                clock[0] += 1.0
+                display(what, done, total)
+                display.tick()
+
+    shown = screen.getvalue()
+    assert re.findall(r"link images:[^\r]*/(\d+)", shown) == ["600"] * shown.count("/600")
+    assert re.findall(r"count tags:[^\r]*/(\d+)", shown) == ["80"] * shown.count("/80")
+    assert "100%" in shown
 
 
 def test_a_terminal_shows_no_bar_for_what_is_done_at_once(clock, terminal):
@@ -245,7 +273,7 @@ def test_a_fit_writes_lines_to_a_log(folder):
 
     log = subprocess.run(command, capture_output=True, text=True, check=True).stderr
 
-    assert re.search(r"^fitting sugar-plus: .*: 0 of 600 \(0%\), 0 s", log, re.MULTILINE)
+    assert re.search(r"^fitting sugar-plus .*: 0 of 600 \(0%\), 0 s", log, re.MULTILINE)
     assert "\r" not in log
 
 

@@ -16,7 +16,7 @@ from sugartag.errors import SugartagError
 
 
 def main(folder: Path) -> int:
-    """Do the task of a folder; what a user can mend is told in one line."""
+    """Do the task of a folder; what a user can mend is said in one line."""
     use_one_heap()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))

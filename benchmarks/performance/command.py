@@ -1,4 +1,4 @@
-"""What ``sugartag bench`` does: a benchmark measured, its record written, each step told."""
+"""What ``sugartag bench`` does: a benchmark measured, its record written, each step reported."""
 
 import dataclasses
 import sys

@@ -118,15 +118,15 @@ def plots(documents: Mapping[str, Document]) -> dict[str, str]:
 def _claims(documents: Mapping[str, Document]) -> str:
     lines = ["## Claims\n"]
     for name, claims in CLAIMS.items():
-        told = claims(documents[name]) if name in documents else []
-        lines += [f"- {one}" for one in told or [f"*{SECTIONS[name][0]}:* not measured yet."]]
+        sentences = claims(documents[name]) if name in documents else []
+        lines += [f"- {one}" for one in sentences or [f"*{SECTIONS[name][0]}:* not measured yet."]]
     return "\n".join(lines) + "\n"
 
 
 def _elsewhere(file: str, document: Document) -> str:
     """Return what the same run said on another machine."""
-    told = [f"- {one}" for one in paper_size_claims(document)]
-    words = [f"### The same on {document['machine']['cpu']}\n", *told, "", floor_words(document)]
+    claims = [f"- {one}" for one in paper_size_claims(document)]
+    words = [f"### The same on {document['machine']['cpu']}\n", *claims, "", floor_words(document)]
     words.append(f"[Raw numbers](../benchmarks/results/{file}).")
     return "\n".join(words) + "\n"
 

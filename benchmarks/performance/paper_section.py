@@ -25,15 +25,15 @@ def paper_size_claims(document: Document) -> list[str]:
     size = f"{settings['images']:,} images and {settings['tags']:,} tags"
     exact = document["entries"].get(EXACT, {})
     anchors = "{} anchor images and {} users".format(*exact.get("anchors", ("–", "–")))
-    told = []
+    sentences = []
     for name, words in RATIO_WORDS.items():
         if name in derived["ratios"]:
             ratio = derived["ratios"][name]
             sentence = words.format(
                 anchors=anchors, share=share_words(ratio), times=f"{ratio:.2f} times"
             )
-            told.append(f"**{size}.** {sentence}")
-    return told
+            sentences.append(f"**{size}.** {sentence}")
+    return sentences
 
 
 def paper_size_section(document: Document) -> str:

@@ -10,7 +10,8 @@ from performance.planted import Planted
 from performance.record import CAPPED, MEASURED
 from performance.running import Entries, Step, Steps, compiling, cores
 from performance.settings import choice_of, require_settings
-from sugartag.collection.synthetic import World, paper_size
+from sugartag.collection.synthetic import World
+from sugartag.collection.synthetic.plan import UNSEEN_SHARE
 from sugartag.errors import SettingsError
 from sugartag.reproduce.experiments import read_experiment, shipped_experiments
 from sugartag.reproduce.stages import COMPLETION
@@ -33,6 +34,19 @@ VOTES: Mapping[str, Mapping[str, Any]] = {
     "tag-vote-usearch": {"search": "usearch"},
 }
 METHODS = (OURS, EXACT, UPDATES, *VOTES, TRUNCATED, *RIVALS)
+PAPER_WORLD = World(
+    n_images=247_849,
+    n_tags=5_018,
+    n_owners=49_528,
+    n_groups=4_000,
+    n_topics=60,
+    n_features=512,
+    tags_per_image=9.0,
+    groups_per_owner=8.0,
+    random_noise=1.5,
+    habits_per_owner=2.0,
+)
+"""As many images, tags and owners as the paper's collection."""
 ROUNDING = 1e-5
 """Of an objective added up in single precision, relatively."""
 
@@ -44,10 +58,10 @@ class PaperSize:
     name: ClassVar[str] = "paper-size"
     summary: ClassVar[str] = "Every method of the paper's Table 2, and ours, at the paper's size."
 
-    images: int = 247_849
-    tags: int = 5_018
-    owners: int = 49_528
-    features: int = 512
+    images: int = PAPER_WORLD.n_images
+    tags: int = PAPER_WORLD.n_tags
+    owners: int = PAPER_WORLD.n_owners
+    features: int = PAPER_WORLD.n_features
     units: int = 10
     """Anchor units at each of the 40 + 12 centres; 10 give the paper's 520."""
     cap: float = 600.0
@@ -74,17 +88,15 @@ class PaperSize:
 
     def planted(self, fraction: int = 1) -> Planted:
         """Return the collection, or one with a fraction of its images, owners and groups."""
-        usual, images = paper_size(), max(1, self.images // fraction)
-        world = World(
-            **{
-                **vars(usual),
-                "n_images": images,
-                "n_tags": self.tags,
-                "n_owners": min(images, max(1, self.owners // fraction)),
-                "n_groups": max(1, round(usual.n_groups * images / usual.n_images)),
-                "n_topics": most_topics(usual, self.tags),
-                "n_features": self.features,
-            }
+        usual, images = PAPER_WORLD, max(1, self.images // fraction)
+        world = replace(
+            usual,
+            n_images=images,
+            n_tags=self.tags,
+            n_owners=min(images, max(1, self.owners // fraction)),
+            n_groups=max(1, round(usual.n_groups * images / usual.n_images)),
+            n_topics=most_topics(usual, self.tags),
+            n_features=self.features,
         )
         return Planted(world, self.seed)
 
@@ -176,21 +188,21 @@ class PaperSize:
             entry = entries.get(_smaller(name, fraction), {})
             if entry.get("status") == MEASURED:
                 points.append((entry["counts"]["images"], entry["seconds"]))
-        told: dict[str, Any] = {
+        stated: dict[str, Any] = {
             "seconds": None,
             "how": f"ended by lack of {entries[name]['ended_by']}",
             "at_least": entries[name]["seconds"],
         }
         if not points:
-            return told
+            return stated
         law = power_law(points)
         how = "extrapolated" if len(points) > 1 else "extrapolated in proportion"
-        return told | {"seconds": law.at(self.images), "how": how, **law.as_json()}
+        return stated | {"seconds": law.at(self.images), "how": how, **law.as_json()}
 
 
 def most_topics(world: World, n_tags: int) -> int:
     """Return how many topics a collection has, fewer where there are too few tags for all."""
-    seen = (1 - world.unseen_share) * n_tags
+    seen = (1 - UNSEEN_SHARE) * n_tags
     return max(1, min(world.n_topics, int(seen / (2 * world.tags_per_image))))
 
 

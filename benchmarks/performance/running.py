@@ -71,7 +71,7 @@ class Bench(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """Where planted collections are written."""
+    """Where synthetic collections are written."""
 
     work: Path
     keep: bool

@@ -5,70 +5,39 @@ import typing
 
 if typing.TYPE_CHECKING:
     from sugartag.api import Tuning, evaluate, fit, load, tune
-    from sugartag.collection import (
-        Collection,
-        collection_from_arrays,
-        open_collection,
-        save_collection,
-    )
-    from sugartag.collection.readers import Sources, import_collection
+    from sugartag.collection import Collection
     from sugartag.collection.synthetic import World
     from sugartag.engine import DaskEngine, LocalEngine
     from sugartag.errors import SugartagError
-    from sugartag.methods.registry import make_method, method_names
-    from sugartag.pipeline.changes import Change, write_changes
-    from sugartag.pipeline.fitting import fit_model
-    from sugartag.pipeline.model import Model, load_model, save_model
-    from sugartag.pipeline.propose import Thresholds, propose
+    from sugartag.methods.registry import method_names
+    from sugartag.pipeline.model import Model
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Change",
     "Collection",
     "DaskEngine",
     "LocalEngine",
     "Model",
-    "Sources",
     "SugartagError",
-    "Thresholds",
     "Tuning",
     "World",
     "__version__",
-    "collection_from_arrays",
     "evaluate",
     "fit",
-    "fit_model",
-    "import_collection",
     "load",
-    "load_model",
-    "make_method",
     "method_names",
-    "open_collection",
-    "propose",
-    "save_collection",
-    "save_model",
     "tune",
-    "write_changes",
 ]
 
 _HOME = {
     "sugartag.api": ("Tuning", "evaluate", "fit", "load", "tune"),
-    "sugartag.collection": (
-        "Collection",
-        "collection_from_arrays",
-        "open_collection",
-        "save_collection",
-    ),
-    "sugartag.collection.readers": ("Sources", "import_collection"),
+    "sugartag.collection": ("Collection",),
     "sugartag.collection.synthetic": ("World",),
     "sugartag.engine": ("DaskEngine", "LocalEngine"),
     "sugartag.errors": ("SugartagError",),
-    "sugartag.methods.registry": ("make_method", "method_names"),
-    "sugartag.pipeline.changes": ("Change", "write_changes"),
-    "sugartag.pipeline.fitting": ("fit_model",),
-    "sugartag.pipeline.model": ("Model", "load_model", "save_model"),
-    "sugartag.pipeline.propose": ("Thresholds", "propose"),
+    "sugartag.methods.registry": ("method_names",),
+    "sugartag.pipeline.model": ("Model",),
 }
 """Where each name comes from. It is looked for when it is asked for: a command that needs nothing
 of it, such as one that says how to call the others, then starts at once."""

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from sugartag.collection.checks import checked_seed
 from sugartag.collection.frames import made_frame
 from sugartag.collection.subset import without_truth
-from sugartag.engine.base import Engine, Progress
+from sugartag.engine.base import Engine, Progress, stage
 from sugartag.errors import SettingsError
 from sugartag.evaluation import protocol, tuning
 from sugartag.methods.base import Method
@@ -25,47 +26,64 @@ def fit(
     photos: Any,
     method: str | Method = DEFAULT_METHOD,
     *,
+    features: Any = None,
     seed: int = 0,
     progress: bool | Progress | None = None,
     engine: Engine | None = None,
     **settings: Any,
 ) -> Model:
-    """Learn from a collection, the path of one, or a frame, and return the model.
+    """Learn from a collection and return the fitted model.
 
     Parameters
     ----------
     photos
-        What to learn from; a frame has the columns that ``Collection.from_frame`` looks for.
+        A :class:`Collection`, the path of a collection folder, or a data frame with the columns
+        ``image_id``, ``owner`` and ``tags``. If its columns have other names, make a collection
+        with :meth:`Collection.from_frame` first.
     method
-        A name of :func:`method_names`, or a method.
+        A name from :func:`method_names`, or a method object.
+    features
+        Images x numbers, in the order of the rows of a frame; an array, the path of a ``.npy``
+        file, or names of columns.
     seed
         The same seed gives the same model.
     progress
-        By default a bar on a terminal or in a notebook; True also writes lines to a log, False
-        shows nothing, and a callable is called with what, done and total.
+        None shows a bar on a terminal or in a notebook, True also writes lines to a log, and
+        False shows nothing. A function is called with the name of the pass, done and total.
     engine
-        Where to work; by default on all cores of this machine.
+        Where to compute: a :class:`LocalEngine` or :class:`DaskEngine`. By default all cores of
+        this machine.
     **settings
-        Settings of the method, as ``sugartag methods`` lists them.
+        Settings of the method. ``sugartag methods`` lists them.
+
+    Returns
+    -------
+    Model
+        Call its ``suggest``, ``scores``, ``update`` and ``save``.
+
+    Examples
+    --------
+    >>> photos = Collection.from_frame(df, features="vectors.npy", id="file", tags="keywords")
+    >>> model = fit(photos)
+    >>> model = fit(photos, "tag-vote", neighbours=100)
 
     """
-    chosen = make_method(method, settings) if isinstance(method, str) else method
-    if settings and not isinstance(method, str):
-        raise SettingsError(f"{', '.join(settings)}: a method that is made has its settings")
-    collection = as_collection(photos)
+    chosen, seed = _made(method, settings), checked_seed(seed)
+    collection = as_collection(photos, features=features)
     with opened_engine(engine, progress) as (working, _):
         return fit_model(chosen, collection, engine=working, seed=seed)
 
 
 def load(path: str | Path) -> Model:
-    """Open the folder of a model that was saved."""
+    """Open a model that was saved with :meth:`Model.save` or ``sugartag fit``."""
     return load_model(path)
 
 
 def evaluate(
     photos: Any,
-    methods: str | Sequence[str | Method] = DEFAULT_METHOD,
+    methods: str | Method | Sequence[str | Method] = DEFAULT_METHOD,
     *,
+    features: Any = None,
     hide: float | None = None,
     seed: int = 0,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
@@ -73,29 +91,37 @@ def evaluate(
     engine: Engine | None = None,
     kind: str | None = None,
 ) -> Any:
-    """Return how well methods find true concepts or hidden tags: a frame, one row for each.
+    """Measure how well methods find true concepts, or tags that were hidden from them.
 
     Parameters
     ----------
-    photos
-        A collection, the path of one, or a frame.
+    photos, features
+        As for :func:`fit`.
     methods
-        One name, several names or methods, or ``all``.
+        One method, by name or as an object, a list of them, or ``"all"``.
     hide
         The share of given tags to hide and find again. By default the truth of the collection is
-        used, or where there is none, a share of 0.3 is hidden.
+        used or, if it has none, 0.3 of the tags are hidden.
     seed
         The same seed hides the same tags.
     settings
-        Settings by the name of a method.
+        Settings by method name, such as ``{"tag-vote": {"neighbours": 100}}``.
     progress, engine
         As for :func:`fit`.
     kind
-        The library of the frame, as for ``Model.suggest``.
+        The library of the returned frame, as for :meth:`Model.suggest`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each method: its metrics, and the seconds that fitting and scoring took.
 
     """
-    chosen = [_method(one, settings or {}) for one in _listed(methods)]
-    collection = as_collection(photos)
+    settings, listed, seed = settings or {}, _listed(methods), checked_seed(seed)
+    if unused := [name for name in settings if name not in listed]:
+        raise SettingsError(f"settings are given for {unused[0]!r}, which is not evaluated")
+    chosen = [_made(one, settings.get(one, {}) if isinstance(one, str) else {}) for one in listed]
+    collection = as_collection(photos, features=features)
     if hide is None and collection.has_truth:
         task = protocol.truth_task(collection)
     else:
@@ -112,19 +138,24 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Tuning:
-    """The settings that trials chose: ``fit(photos, tuned.method, **tuned.settings)`` uses them."""
+    """The settings that :func:`tune` chose, and the trials it made.
+
+    ``fit(photos, tuned.method, **tuned.settings)`` uses them.
+    """
 
     method: str
+    """The name of the method."""
     settings: Mapping[str, Any]
-    """As far as they differ from the defaults."""
+    """The settings that differ from the defaults."""
     score: float
-    """The mean of MAP and MiAP on hidden tags, with these settings ..."""
+    """The mean of MAP and MiAP on hidden tags with these settings."""
     default_score: float
-    """... and with the defaults."""
+    """The same with the defaults."""
     trials: tuple[tuning.Trial, ...] = field(repr=False, default=())
+    """Every trial, in the order they were made."""
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """Return a row for each trial: its settings, score, MAP, MiAP and seconds."""
+        """Return one row for each trial: settings, score, MAP, MiAP, seconds, failed."""
         names = ("settings", "score", "map", "miap", "seconds", "failed")
         return made_frame(
             {name: [getattr(trial, name) for trial in self.trials] for name in names}, kind
@@ -135,31 +166,68 @@ def tune(
     photos: Any,
     method: str = DEFAULT_METHOD,
     *,
+    features: Any = None,
     budget: int = TRIALS,
     hide: float = HIDDEN_SHARE,
     seed: int = 0,
     progress: bool | Progress | None = None,
     engine: Engine | None = None,
 ) -> Tuning:
-    """Choose the settings of a method by how well it finds hidden tags again, in some trials."""
-    collection = without_truth(as_collection(photos))
+    """Choose the settings of a method by how well it finds hidden tags again.
+
+    The truth of the collection is never looked at.
+
+    Parameters
+    ----------
+    photos, features
+        As for :func:`fit`.
+    method
+        A name from :func:`method_names`.
+    budget
+        How many combinations of settings to try; the first is the defaults.
+    hide
+        The share of given tags to hide.
+    seed
+        The same seed makes the same trials.
+    progress, engine
+        As for :func:`fit`.
+
+    """
+    collection = without_truth(as_collection(photos, features=features))
+    seed = checked_seed(seed)
     task = tuning.tuning_task(collection, share=hide, seed=seed)
-    with opened_engine(engine, progress) as (working, display):
-        trials = tuple(
-            tuning.tune(method, task, budget=budget, engine=working, seed=seed, progress=display)
-        )
+    trials = []
+    with (
+        opened_engine(engine, progress) as (working, display),
+        stage(working, f"tuning {method}", budget) as counted,
+    ):
+        for trial in tuning.tune(
+            method, task, budget=budget, engine=working, seed=seed, progress=display
+        ):
+            trials.append(trial)
+            counted.advance()
     best = tuning.best(trials)
-    return Tuning(method, best.settings, best.score, trials[0].score, trials)
+    return Tuning(method, best.settings, best.score, trials[0].score, tuple(trials))
 
 
-def _listed(methods: str | Sequence[str | Method]) -> list[str | Method]:
+def _listed(methods: str | Method | Sequence[str | Method]) -> list[Any]:
     if methods == "all":
         return [name for name in method_names() if missing_package(name) is None]
-    found: list[str | Method] = [methods] if isinstance(methods, str) else list(methods)
+    is_one = isinstance(methods, str) or hasattr(methods, "fit")
+    found: list[Any] = [methods] if is_one else list(cast("Any", methods))
     if not found:
         raise SettingsError("no method is named; name one, or all")
     return found
 
 
-def _method(one: str | Method, settings: Mapping[str, Mapping[str, Any]]) -> Method:
-    return make_method(one, settings.get(one, {})) if isinstance(one, str) else one
+def _made(method: str | Method, settings: Mapping[str, Any]) -> Method:
+    """Return the method of a name with these settings, or a method object as it is."""
+    if isinstance(method, str):
+        return make_method(method, settings)
+    if isinstance(method, type) or not hasattr(method, "fit"):
+        raise SettingsError(f"{method!r} is no method; pass a name such as {DEFAULT_METHOD!r}")
+    if settings:
+        raise SettingsError(
+            f"{', '.join(settings)}: a method object has its settings; pass settings with a name"
+        )
+    return method

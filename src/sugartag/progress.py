@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from threading import Event, RLock, Thread
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +23,8 @@ SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BEFORE_BAR = 0.5
 SECONDS_BETWEEN_TICKS = 1.0
 COMPILING = "compiling (first use)"
+COUNTED = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}]"
+NOT_COUNTED = "{desc}: {elapsed}"
 
 
 @dataclass
@@ -144,19 +148,21 @@ class ProgressDisplay:
 
     def _show_bar(self, going_on: list[_Stage]) -> None:
         """Draw the outermost stage that is counted; the name says where in it the work is."""
-        main = next((stage for stage in going_on if stage.is_counted), going_on[-1])
-        total, names = main.total if main.is_counted else None, _names(going_on)
+        now, main = time.monotonic(), going_on[_main(going_on)]
+        total, names = main.total if main.is_counted else None, _names(going_on, now)
         if self._bar is None:
-            if time.monotonic() - going_on[0].began < SECONDS_BEFORE_BAR:
+            if now - going_on[0].began < SECONDS_BEFORE_BAR:
                 return
             self._bar = _new_bar(total, names)
         bar = self._bar
+        bar.set_description_str(names, refresh=False)
         if getattr(bar, "stage", None) is not main:
             bar.stage = main
+            bar.bar_format = COUNTED if main.is_counted else NOT_COUNTED
             bar.reset(total=total)
-            bar.start_t -= time.monotonic() - main.began
+            bar.start_t -= now - main.began
         bar.total, bar.n = total, main.done
-        bar.set_description_str(names)
+        bar.refresh()
 
     def _close_bar(self) -> None:
         if self._bar is not None:
@@ -205,20 +211,28 @@ def duration(seconds: float) -> str:
 
 
 def _new_bar(total: int | None, names: str) -> Any:
-    from tqdm.auto import tqdm
+    # Without its widgets a notebook gets a warning from tqdm.auto; it shows plain bars as well.
+    tqdm = import_module("tqdm.auto" if find_spec("ipywidgets") else "tqdm").tqdm
+    form = NOT_COUNTED if total is None else COUNTED
+    return tqdm(total=total, desc=names, leave=False, bar_format=form, file=sys.stderr)
 
-    return tqdm(total=total, desc=names, leave=False, unit="", unit_scale=True, file=sys.stderr)
+
+def _main(going_on: list[_Stage]) -> int:
+    """Return which stage to show the count of: the outermost that has one, or the innermost."""
+    counted = (place for place, stage in enumerate(going_on) if stage.is_counted)
+    return next(counted, len(going_on) - 1)
 
 
-def _names(going_on: list[_Stage]) -> str:
-    return " · ".join(stage.what for stage in going_on)
+def _names(going_on: list[_Stage], now: float) -> str:
+    """Return the stages by name; with the time since the first began, if that is not counted."""
+    first, *inside = going_on
+    since = f" ({duration(now - first.began)})" if inside and not first.is_counted else ""
+    return " · ".join([f"{first.what}{since}", *(stage.what for stage in inside)])
 
 
 def _in_line(going_on: list[_Stage]) -> str:
-    """Return the outermost stage that is counted in words, and what is done in it at the moment."""
-    main = next((stage for stage in going_on if stage.is_counted), going_on[-1])
-    place = next(k for k, stage in enumerate(going_on) if stage is main)
-    before = "".join(f"{stage.what}: " for stage in going_on[:place])
-    inside = going_on[place + 1 :]
-    after = f" ({_names(inside)})" if inside else ""
-    return f"{before}{main.in_words(time.monotonic())}{after}"
+    """Return the stage with a count in words, after those around it and before those in it."""
+    now, place = time.monotonic(), _main(going_on)
+    before = f"{_names(going_on[: place + 1], now).removesuffix(going_on[place].what)}"
+    inside = " · ".join(stage.what for stage in going_on[place + 1 :])
+    return f"{before}{going_on[place].in_words(now)}{f' ({inside})' if inside else ''}"

@@ -1,6 +1,6 @@
 """A scikit-learn estimator: features in, tags out, for pipelines and searches."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sugartag._typing import BoolArray, FloatArray
+from sugartag.collection.frames import is_missing
 from sugartag.collection.from_frame import collection_from_frame
 from sugartag.collection.model import Collection
 from sugartag.engine.local import LocalEngine
@@ -31,22 +32,24 @@ _ENGINE = LocalEngine()
 
 
 class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Learns from images' features and tags which tags belong to images.
+    """A scikit-learn classifier that learns from images' features which tags belong to them.
 
-    It is a multi-label classifier: ``y`` is an indicator of images x tags, or a list of the tags
-    of each image, and rows without a tag are fine. With one label for each image it is an ordinary
-    classifier. Who owns the images is metadata: ``Retagger().set_fit_request(owners=True)``.
+    It is a multi-label classifier: ``y`` is an indicator of images x tags, dense or sparse, or a
+    list of the tags of each image. Images without a tag are fine. With one label for each image it
+    is an ordinary classifier. Owners and groups are metadata:
+    ``Retagger().set_fit_request(owners=True)``. With lists a search needs a splitter, such as
+    ``cv=KFold(5)``: to choose one it would look at ``y`` itself.
 
     Parameters
     ----------
     method
-        The method to fit: a name of :func:`sugartag.method_names`.
+        The method to fit: a name from :func:`sugartag.method_names`.
     settings
         Settings of the method; None for its defaults.
     threshold
-        A tag is predicted from this probability on.
+        Predict a tag from this probability on.
     random_state
-        Decides whatever the method draws at random.
+        Decides what the method draws at random.
 
     Attributes
     ----------
@@ -57,6 +60,11 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The fitted :class:`sugartag.Model`.
     n_features_in_
         How many numbers describe an image.
+
+    Examples
+    --------
+    >>> retagger = Retagger().fit(vectors, df["tags"], owners=df["owner"])
+    >>> retagger.predict(new_vectors)
 
     """
 
@@ -74,16 +82,25 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, owners: Any = None, groups: Any = None) -> Self:
-        """Learn from images x features and their tags.
+        """Learn from features and tags.
 
-        ``owners`` says who owns each image, and ``groups`` lists for each image the groups that
-        its owner is in.
+        Parameters
+        ----------
+        X
+            Images x features.
+        y
+            The tags: images x tags, a list of tags for each image, or a label for each.
+        owners
+            The owner of each image, None where it is not known.
+        groups
+            For each image the groups that its owner is in.
+
         """
-        self._is_listed = _lists_tags(y)
-        if self._is_listed:
-            X = validate_data(self, X, dtype=np.float32)
-            _require_rows(y, len(X))
-            given = [[str(tag) for tag in tags] for tags in y]
+        lists = _tag_lists(y)
+        self._is_listed = lists is not None
+        if lists is not None:
+            X, given = validate_data(self, X, dtype=np.float32), lists
+            _require_rows(given, len(X))
             self.classes_ = np.array(sorted({tag for tags in given for tag in tags}), dtype=object)
         else:
             X, y = validate_data(self, X, y, dtype=np.float32, multi_output=True)
@@ -99,10 +116,19 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any, *, owners: Any = None, tags: Any = None) -> FloatArray:
         """Return images x classes: the probability that each tag belongs.
 
-        ``tags`` are those that the images have already. Images with the same probability of a tag
-        differ by less than a millionth, as its scores do. With one label for each image the
-        probabilities of an image add up to 1.
+        With one label for each image the probabilities of an image add up to 1.
+
+        Parameters
+        ----------
+        X
+            Images x features.
+        owners
+            The owner of each image.
+        tags
+            The tags that the images have already, in the form of ``y``.
+
         """
+        # Images with the same probability of a tag differ by less than a millionth, as scores do.
         has_one_label = self._asked_for_one_label()
         rows, n_rows = self._new_images(X, owners, tags)
         likely, score = (
@@ -117,13 +143,13 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found / found.sum(axis=1, keepdims=True) if has_one_label else found
 
     def decision_function(self, X: Any, *, owners: Any = None, tags: Any = None) -> FloatArray:
-        """Return images x classes, to rank by: the log-odds of :meth:`predict_proba`."""
+        """Return the log-odds of :meth:`predict_proba`, to rank by; it takes the same."""
         likely = self.predict_proba(X, owners=owners, tags=tags)
         odds: FloatArray = np.log(likely) - np.log1p(-likely)
         return odds[:, 1] if self._has_one_label and len(self.classes_) == 2 else odds
 
     def predict(self, X: Any, *, owners: Any = None, tags: Any = None) -> Any:
-        """Return tags in the form that ``y`` had: an indicator, lists of tags, or one label."""
+        """Return tags in the form that ``y`` had; takes what :meth:`predict_proba` takes."""
         likely = self.predict_proba(X, owners=owners, tags=tags)
         if self._has_one_label:
             return self.classes_[likely.argmax(axis=1)]
@@ -135,16 +161,15 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, owners: Any = None, tags: Any = None
     ) -> float:
-        """Return how well tags are ranked for each image, or how many labels are right.
+        """Return the mean average precision over images, or the share of right labels.
 
-        For tags it is the mean average precision over images, as scikit-learn's
-        ``label_ranking_average_precision_score``.
+        The former is scikit-learn's ``label_ranking_average_precision_score``.
         """
         if self._asked_for_one_label():
             found = self.predict(X, owners=owners, tags=tags)
             return float(accuracy_score(y, found, sample_weight=sample_weight))
         scores = self.decision_function(X, owners=owners, tags=tags)
-        right = self._indicator(y) if self._is_listed else np.asarray(y)
+        right = self._indicator(y) if self._is_listed else sparse.csr_array(y).toarray()
         return float(
             label_ranking_average_precision_score(right, scores, sample_weight=sample_weight)
         )
@@ -165,20 +190,20 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y.ndim == 1:
             self.classes_, numbers = np.unique(y, return_inverse=True)
             return [[_nameless(number)] for number in numbers.tolist()]
-        if not np.isin(y, (0, 1)).all():
+        given = sparse.csr_array(y)
+        given.eliminate_zeros()
+        if not (given.data == 1).all():
             raise ValueError("y has several columns that are not indicators; give 1 for each tag")
         self.classes_ = np.arange(y.shape[1])
-        return [[_nameless(int(number)) for number in np.flatnonzero(row)] for row in y]
+        return [list(map(_nameless, some)) for some in _columns_of_rows(given)]
 
     def _new_images(self, X: Any, owners: Any, tags: Any) -> tuple[Collection, int]:
         """Return images as a collection, more rows than there are, and how many there are."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float32, reset=False)
-        given: list[list[str]] = [[] for _ in range(len(X))]
-        if tags is not None and _lists_tags(tags):
-            given = [[str(tag) for tag in some] for some in tags]
-        elif tags is not None:
-            given = [[self._name(int(k)) for k in np.flatnonzero(row)] for row in tags]
+        given = [[]] * len(X) if tags is None else _tag_lists(tags)
+        if given is None:
+            given = [list(map(self._name, some)) for some in _columns_of_rows(tags)]
         _require_rows(given, len(X))
         who = [None] * len(X) if owners is None else list(owners)
         more = -len(X) % ROWS_AT_ONCE
@@ -206,10 +231,10 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         members: dict[str, set[str]] = {}
         if owners is not None:
             _require_rows(owners, len(X))
-            columns["owner"] = [None if owner is None else str(owner) for owner in owners]
-            for owner, some in zip(
-                columns["owner"], groups if groups is not None else [], strict=False
-            ):
+            columns["owner"] = [None if is_missing(owner) else str(owner) for owner in owners]
+            some_of_each = [()] * len(X) if groups is None else groups
+            _require_rows(some_of_each, len(X))
+            for owner, some in zip(columns["owner"], some_of_each, strict=True):
                 members.setdefault(owner or "", set()).update(map(str, some))
         elif groups is not None:
             raise ValueError("groups are those of owners; pass owners, too")
@@ -225,9 +250,15 @@ class Retagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ]
         return np.stack(columns, axis=1).astype(np.float64)
 
-    def _indicator(self, y: Iterable[Iterable[str]]) -> BoolArray:
-        sets = [set(map(str, tags)) for tags in y]
+    def _indicator(self, y: Any) -> BoolArray:
+        sets = [set(tags) for tags in _tag_lists(y) or y]
         return np.array([[name in tags for name in self.classes_] for tags in sets])
+
+
+def _columns_of_rows(indicator: Any) -> list[list[int]]:
+    """Return the columns of each row that are not zero."""
+    rows = sparse.csr_array(indicator)
+    return [some.tolist() for some in np.split(rows.indices, rows.indptr[1:-1])]
 
 
 def _nameless(number: int) -> str:
@@ -235,16 +266,27 @@ def _nameless(number: int) -> str:
     return f"#{number}#"
 
 
-def _lists_tags(y: Any) -> bool:
-    """Tell whether each image has a list of tags of its own, and not a row of an indicator."""
-    if sparse.issparse(y) or y is None or not hasattr(y, "__len__") or not len(y):
-        return False
-    if isinstance(y, np.ndarray) and y.dtype != object:
-        return False
-    if not isinstance(y, list | tuple | np.ndarray):
-        return False
-    is_list = all(isinstance(row, list | tuple | set | frozenset) for row in y)
-    return is_list and all(isinstance(tag, str) for row in y for tag in row)
+def _tag_lists(y: Any) -> list[list[str]] | None:
+    """Return the tags of each image, none where they are missing; None if ``y`` lists no tags."""
+    if sparse.issparse(y) or (isinstance(y, np.ndarray) and y.dtype.kind != "O"):
+        return None
+    rows = y.to_list() if hasattr(y, "to_list") else y if hasattr(y, "__len__") else []
+    found = [_tag_list(row) for row in rows]
+    if not any(map(_is_list, rows)) or None in found:
+        return None
+    return [tags for tags in found if tags is not None]
+
+
+def _tag_list(row: Any) -> list[str] | None:
+    if is_missing(row):
+        return []
+    tags = sorted(row) if isinstance(row, set | frozenset) else list(row) if _is_list(row) else None
+    return tags if tags is not None and all(isinstance(tag, str) for tag in tags) else None
+
+
+def _is_list(row: Any) -> bool:
+    is_object = isinstance(row, np.ndarray) and row.dtype.kind in "OU"
+    return is_object or isinstance(row, list | tuple | set | frozenset)
 
 
 def _require_rows(rows: Sequence[Any], n_rows: int) -> None:

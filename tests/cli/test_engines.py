@@ -6,10 +6,10 @@ from click.testing import CliRunner, Result
 
 from sugartag.cli.engines import EngineChoice
 from sugartag.cli.main import main
-from sugartag.cli.progress import ProgressDisplay
 from sugartag.collection import open_collection, save_collection
 from sugartag.engine import DaskEngine, LocalEngine
 from sugartag.pipeline.model import load_model
+from sugartag.progress import ProgressDisplay
 
 FIT = ("fit", "photos", "--out", "model")
 SUGGEST = ("suggest", "model", "photos", "--out", "changes.csv")

@@ -2,9 +2,9 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,17 +94,29 @@ def test_a_fit_killed_at_ten_blocks_makes_the_same_model_each_time(name, tmp_pat
     assert not list(tmp_path.glob(".*"))
 
 
+# Killed when it would read its ninth block, in its second pass.
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+import killed_fits
+killed_fits.Collection.blocks = killed_fits.in_small_blocks
+counter = killed_fits.CountedReads(Path("reads"), None if "--resume" in sys.argv else 9)
+killed_fits.Collection.rows = lambda collection, block: counter(collection, block)
+killed_fits.main(sys.argv[1:])
+"""
+
+
 def test_a_fit_in_a_process_of_its_own_is_killed_and_resumed(photos):
-    command = [sys.executable, "-m", "sugartag", *map(str, FIT)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        while not list(photos.glob(".model.work/*.kept")) and process.poll() is None:
-            time.sleep(0.01)
-        process.kill()
+    code = KILLED.format(tests=str(Path(killed_fits.__file__).parent))
+    command = [sys.executable, "-c", code, *map(str, FIT), "--workers", "1"]
+    killed = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    assert killed.returncode == -signal.SIGKILL
 
     resumed = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=True)
 
     assert "blocks were read back from .model.work" in resumed.stderr
-    assert names(photos) == {"photos", "model"}
+    assert names(photos) == {"photos", "model", "reads"}
 
 
 def test_the_model_is_the_same_whether_work_is_kept_or_read_back(photos, stop):

@@ -104,11 +104,41 @@ def test_features_come_from_a_file_from_columns_or_from_a_column(tmp_path):
         "two": VECTORS[:, 1].tolist(),
         "both": VECTORS.tolist(),
     }
-    given = [str(tmp_path / "x.npy"), tmp_path / "x.npy", ["one", "two"], "both"]
+    files, names = [str(tmp_path / "x.npy"), tmp_path / "x.npy"], ["one", "two"]
+    given = [*files, names, tuple(names), np.array(names), "both"]
 
     for features in given:
         photos = Collection.from_frame(columns, features=features)
         np.testing.assert_array_equal(photos.features_at(np.arange(3)), VECTORS)
+
+
+def test_images_without_a_vector_have_no_features():
+    columns = {"image_id": ["a", "b", "c"], "looks": [[1.0, 2.0], None, [3.0, 4.0]]}
+
+    for given in (columns, pytest.importorskip("pandas").DataFrame(columns)):
+        photos = Collection.from_frame(given, features="looks")
+        assert photos.described.tolist() == [True, False, True]
+        assert photos.features.tolist() == [[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]]
+
+
+def test_whole_numbers_stay_whole_where_pandas_makes_floats_of_them():
+    pandas = pytest.importorskip("pandas")
+    given = pandas.DataFrame({"image_id": [10, 11, 12], "owner": [7, None, 8]})
+
+    photos = Collection.from_frame(given)
+
+    assert given["owner"].dtype == np.float64
+    assert photos.to_frame("dict")["owner"] == ["7", None, "8"]
+
+
+def test_two_columns_of_one_name_are_one_line():
+    pandas = pytest.importorskip("pandas")
+    twice = pandas.DataFrame([["a", "b"]], columns=["image_id", "image_id"])
+
+    with pytest.raises(CollectionError, match="two columns of one name; rename one") as error:
+        Collection.from_frame(twice)
+
+    assert "\n" not in str(error.value)
 
 
 def test_groups_and_truth_are_frames_or_mappings():
@@ -118,9 +148,12 @@ def test_groups_and_truth_are_frames_or_mappings():
 
     by_mapping = made(COLUMNS, groups=groups, truth=truth)
     by_frame = made(COLUMNS, groups=pairs, truth={"file": ["c.jpg"], "concept": ["sea"]})
+    by_column = made({**COLUMNS, "right": [["sun"], None, ["sea", "boat"]]}, truth="right")
 
     assert by_mapping.groups.toarray()[:, :2].tolist() == by_frame.groups.toarray().tolist()
-    assert by_mapping.to_frame("dict")["concepts"] == [["sun"], [], ["sea", "boat"]]
+    concepts = [["sun"], [], ["sea", "boat"]]
+    assert by_mapping.to_frame("dict")["concepts"] == concepts
+    assert by_column.to_frame("dict")["concepts"] == concepts
     assert by_frame.to_frame("dict")["concepts"] == [[], [], ["sea"]]
 
 
@@ -133,9 +166,24 @@ def test_groups_and_truth_are_frames_or_mappings():
         ({"image_id": ["a", ""]}, {}, "frame, row 1: image_id is empty"),
         ({"image_id": []}, {}, "no rows"),
         ({"image_id": ["a"], "tags": []}, {}, "not of one length"),
-        ({"image_id": ["a"]}, {"features": np.ones((2, 2))}, r"shape \(2, 2\) and the frame 1 row"),
+        (
+            {"image_id": ["a"]},
+            {"features": np.ones((2, 2))},
+            r"shape \(2, 2\) and the frame has 1",
+        ),
+        ({"image_id": ["a"]}, {"features": [["x"]]}, "the features are no array of numbers"),
+        ({"image_id": ["a", "b"]}, {"features": [[1], [2, 3]]}, "give each image as many numbers"),
+        ({"image_id": ["a"]}, {"features": 3}, r"the features have shape \(\)"),
+        ({"image_id": ["a"]}, {"features": "looks"}, "'looks' are no column and no file"),
+        ({"image_id": ["a"]}, {"features": ["one"]}, "no column 'one' for the features"),
+        ({"image_id": ["a"]}, {"truth": "right"}, "no column 'right' for the truth"),
         ({"image_id": ["a"]}, {"features": np.full((1, 2), np.nan)}, "not finite"),
-        ({"image_id": ["a"]}, {"truth": {"b": ["sun"]}}, "names the image 'b'"),
+        ({"image_id": ["a"]}, {"features": np.full((1, 2), 1e30)}, "above 1e.15"),
+        (
+            {"image_id": ["a"]},
+            {"truth": {"b": ["sun"]}},
+            "no image 'b', which the truth",
+        ),
         ({"image_id": ["a"]}, {"groups": {"owner": ["a"], "group": [""]}}, "group is empty"),
         (3, {}, "int is no data frame"),
     ],

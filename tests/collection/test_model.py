@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from planted import OF_NOBODY, planted_collection, resharded, without_features
-from sugartag.collection import Collection, Texts, collection_from_arrays
+from sugartag.collection import Collection, Texts
+from sugartag.collection.build import collection_from_arrays
 from sugartag.errors import CollectionError
 
 WHOLE = planted_collection()

@@ -23,9 +23,9 @@ def command(out: Path, drawings: bool, seed: int, blas_threads: int | None) -> N
     Example:
       sugartag demo --out demo-out
     """  # noqa: D301 - click looks for the backspace character itself
-    from sugartag.cli.progress import ProgressDisplay
     from sugartag.demo import DRAWINGS, PHOTOGRAPHS, run_demo
     from sugartag.engine import LocalEngine
+    from sugartag.progress import ProgressDisplay
 
     with ProgressDisplay() as progress:
         engine = LocalEngine(blas_threads=blas_threads, progress=progress)

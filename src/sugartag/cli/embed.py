@@ -7,7 +7,7 @@ import click
 
 from sugartag.cli.main import EXIT_STOPPED
 from sugartag.cli.options import FOLDER
-from sugartag.cli.progress import ProgressDisplay
+from sugartag.progress import ProgressDisplay
 
 
 @click.command("embed")

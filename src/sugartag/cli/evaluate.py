@@ -12,7 +12,6 @@ import click
 
 from sugartag.cli.choosing import EVERY_METHOD, chosen_names, settings_by_method
 from sugartag.cli.engines import EngineChoice, engine_options
-from sugartag.cli.progress import ProgressDisplay
 from sugartag.cli.scores import folder_of_scores, table_file, write_positives
 from sugartag.cli.tuned_file import read_choice
 from sugartag.collection.store import open_collection
@@ -28,6 +27,7 @@ from sugartag.evaluation.results import (
 )
 from sugartag.methods.base import Method
 from sugartag.methods.registry import make_method
+from sugartag.progress import ProgressDisplay
 from sugartag.storage.aside import file_aside
 
 

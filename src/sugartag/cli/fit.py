@@ -2,8 +2,8 @@
 
 import shlex
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +24,8 @@ from sugartag.errors import SettingsError
 from sugartag.storage.arrays import MANIFEST
 
 if TYPE_CHECKING:
+    from sugartag.collection import Collection
+    from sugartag.engine import Engine
     from sugartag.methods.base import Method
     from sugartag.pipeline.model import Model
 
@@ -34,6 +36,24 @@ NOT_WITH_UPDATE = {
     "seed": "--seed",
 }
 """A model keeps its own."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The command line."""
+
+    collection: Path
+    out: Path
+    name: str | None
+    settings: tuple[str, ...]
+    tuned: Path | None
+    seed: int
+    model: Path | None
+    corrections: Path | None
+    max_memory: int | None
+    choice: EngineChoice
+    checkpoints: Checkpoints
+    overwrite: bool
 
 
 @click.command("fit")
@@ -49,20 +69,7 @@ NOT_WITH_UPDATE = {
 @engine_options
 @resume_options
 @overwrite_option
-def command(
-    collection: Path,
-    out: Path,
-    name: str | None,
-    settings: tuple[str, ...],
-    tuned: Path | None,
-    seed: int,
-    model: Path | None,
-    corrections: Path | None,
-    max_memory: int | None,
-    choice: EngineChoice,
-    checkpoints: Checkpoints,
-    overwrite: bool,
-) -> None:
+def command(**options: Any) -> None:
     """Learn from COLLECTION and write the fitted model to a folder.
 
     sugar-plus, the default, calibrates its own scores, and a line says what the evidence is worth.
@@ -80,127 +87,118 @@ def command(
       sugartag fit photos/ --out photos.model --method sugar-plus --set components=128
       sugartag fit new/ --update photos.model --out photos2.model
     """  # noqa: D301 - click looks for the backspace character itself
+    from sugartag.collection import open_collection
     from sugartag.pipeline.model import check_target
 
-    if corrections is not None and model is None:
+    asked = _Asked(**options)
+    if asked.corrections is not None and asked.model is None:
         raise click.UsageError("--corrections needs --update", click.get_current_context())
-    check_target(out, overwrite=overwrite)
-    if model is not None:
+    check_target(asked.out, overwrite=asked.overwrite)
+    if asked.model is not None:
         _check_nothing_is_set()
-        report = _update(
-            model,
-            collection,
-            corrections,
-            out,
-            max_memory,
-            choice,
-            checkpoints,
-            overwrite=overwrite,
-        )
+        report = _updated(asked, asked.model)
     else:
-        report = _fit(
-            collection,
-            out,
-            _method(name, settings, tuned),
-            seed,
-            max_memory,
-            choice,
-            checkpoints,
-            overwrite=overwrite,
-        )
-    following = ["sugartag", "suggest", str(out), str(collection), "--out", "changes.csv"]
-    click.echo(f"{report}\nnext: {shlex.join(following)}")
+        method = _method(asked)
+        opened = open_collection(asked.collection)
+        opened.require_tags("a fit")
+        tell_of_missing_features(opened)
+        report = _fitted(asked, method, opened)
+    following = ["sugartag", "suggest", str(asked.out), str(asked.collection)]
+    click.echo(f"{report}\nnext: {shlex.join([*following, '--out', 'changes.csv'])}")
 
 
-def _method(name: str | None, settings: tuple[str, ...], tuned: Path | None) -> "Method":
+def _method(asked: _Asked) -> "Method":
     """Return the method with the settings that were tuned, and those that were typed over them."""
     from sugartag.methods.registry import make_method
     from sugartag.pipeline.fitting import DEFAULT_METHOD
 
-    name = name or DEFAULT_METHOD
+    name = asked.name or DEFAULT_METHOD
     chosen: Mapping[str, Any] = {}
-    if tuned is not None:
+    if asked.tuned is not None:
         from sugartag.cli.tuned_file import read_choice
 
-        by_method = read_choice(tuned, [name]).settings
+        by_method = read_choice(asked.tuned, [name]).settings
         if name not in by_method:
-            raise SettingsError(f"{tuned} has no settings of {name}; tune it, or leave --tuned out")
+            raise SettingsError(
+                f"{asked.tuned} has no settings of {name}; tune it, or leave --tuned out"
+            )
         chosen = by_method[name]
-    return make_method(name, {**chosen, **parsed_settings(settings)})
+    return make_method(name, {**chosen, **parsed_settings(asked.settings)})
 
 
-def _fit(
-    collection: Path,
-    out: Path,
-    method: "Method",
-    seed: int,
-    max_memory: int | None,
-    choice: EngineChoice,
-    checkpoints: Checkpoints,
-    *,
-    overwrite: bool,
-) -> str:
-    from sugartag.collection import open_collection
+def _fitted(asked: _Asked, method: "Method", collection: "Collection") -> str:
+    """Fit the method, write the model, and return what to report."""
     from sugartag.pipeline.fitting import fit_model
-    from sugartag.pipeline.model import save_model
 
-    opened = open_collection(collection)
-    opened.require_tags("a fit")
-    tell_of_missing_features(opened)
-    choice = kept_within(max_memory, method, opened, choice)
-    began = time.perf_counter()
+    choice = kept_within(asked.max_memory, method, collection, asked.choice)
+    settings = asdict(cast("Any", method))
     run = {
-        "collection": sha256_in_short(collection / MANIFEST),
         "method": method.name,
-        "seed": str(seed),
-        "blocks": str(len(opened.blocks())),
-        **{name: str(value) for name, value in asdict(cast("Any", method)).items()},
+        "seed": str(asked.seed),
+        **{name: str(value) for name, value in settings.items()},
     }
-    with kept_work(out, run, choice, checkpoints) as engine:
-        model = fit_model(method, opened, engine=engine, seed=seed)
-        save_model(model, out, overwrite=overwrite)
+    model, seconds = _made(
+        asked,
+        run,
+        collection,
+        choice,
+        lambda engine: fit_model(method, collection, engine=engine, seed=asked.seed),
+    )
     return _report(
-        f"fitted {method.name} on {opened.n_images:,} images and {opened.n_tags:,} tags in "
-        f"{time.perf_counter() - began:.1f} s: {out}",
+        f"fitted {method.name} on {collection.n_images:,} images and {collection.n_tags:,} tags "
+        f"in {seconds:.1f} s: {asked.out}",
         model,
     )
 
 
-def _update(
-    model: Path,
-    collection: Path,
-    corrections: Path | None,
-    out: Path,
-    max_memory: int | None,
-    choice: EngineChoice,
-    checkpoints: Checkpoints,
-    *,
-    overwrite: bool,
-) -> str:
+def _updated(asked: _Asked, folder: Path) -> str:
+    """Update the model in a folder, write the new one, and return what to report."""
     from sugartag.collection import open_collection
     from sugartag.pipeline.changes import read_decisions
     from sugartag.pipeline.fitting import update_model
-    from sugartag.pipeline.model import load_model, save_model
+    from sugartag.pipeline.model import load_model
 
-    loaded, opened = load_model(model), open_collection(collection)
-    choice = update_kept_within(max_memory, loaded, opened, choice)
-    decisions = [] if corrections is None else read_decisions(corrections)
-    began = time.perf_counter()
+    loaded, opened = load_model(folder), open_collection(asked.collection)
+    choice = update_kept_within(asked.max_memory, loaded, opened, asked.choice)
+    decisions = [] if asked.corrections is None else read_decisions(asked.corrections)
     run = {
-        "collection": sha256_in_short(collection / MANIFEST),
         "model": loaded.run_id,
-        "blocks": str(len(opened.blocks())),
-        "corrections": "none" if corrections is None else sha256_in_short(corrections),
+        "corrections": "none" if asked.corrections is None else sha256_in_short(asked.corrections),
     }
-    with kept_work(out, run, choice, checkpoints) as engine:
-        more = update_model(loaded, opened, decisions, engine=engine)
-        save_model(more, out, overwrite=overwrite)
+    more, seconds = _made(
+        asked,
+        run,
+        opened,
+        choice,
+        lambda engine: update_model(loaded, opened, decisions, engine=engine),
+    )
     new = len(more.catalogue.ids) - len(loaded.catalogue.ids)
     return _report(
-        f"updated {model} with {opened.n_images:,} images ({new:,} of them new) and "
-        f"{len(decisions):,} decisions in {time.perf_counter() - began:.1f} s: {out}",
+        f"updated {folder} with {opened.n_images:,} images ({new:,} of them new) and "
+        f"{len(decisions):,} decisions in {seconds:.1f} s: {asked.out}",
         more,
     )
+
+
+def _made(
+    asked: _Asked,
+    run: Mapping[str, str],
+    collection: "Collection",
+    choice: EngineChoice,
+    make: "Callable[[Engine], Model]",
+) -> tuple["Model", float]:
+    """Make a model with work that is kept, write it, and return it with the seconds it took."""
+    from sugartag.pipeline.model import save_model
+
+    began = time.perf_counter()
+    on = {
+        "collection": sha256_in_short(asked.collection / MANIFEST),
+        "blocks": str(len(collection.blocks())),
+    }
+    with kept_work(asked.out, {**on, **run}, choice, asked.checkpoints) as engine:
+        model = make(engine)
+        save_model(model, asked.out, overwrite=asked.overwrite)
+    return model, time.perf_counter() - began
 
 
 def _report(line: str, model: "Model") -> str:

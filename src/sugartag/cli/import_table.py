@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from sugartag.cli.progress import ProgressDisplay
 from sugartag.collection.archives import FORMATS, detected_format, open_archive
 from sugartag.collection.folders import FolderSources, FolderSummary, import_folder, owner_rule
 from sugartag.collection.readers import ImportSummary, Sources, import_collection
@@ -14,6 +13,7 @@ from sugartag.collection.readers.columns import parsed_columns
 from sugartag.collection.readers.names import read_stop_tags
 from sugartag.collection.vocabulary import TagRules
 from sugartag.errors import SettingsError
+from sugartag.progress import ProgressDisplay
 
 _PATH = click.Path(path_type=Path)
 MOST_STOP_TAGS_SHOWN = 10

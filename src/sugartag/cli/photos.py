@@ -55,9 +55,9 @@ def command(
     Example:
       sugartag photos ~/Pictures --owner-from folder --out pictures
     """  # noqa: D301 - click looks for the backspace character itself
-    from sugartag.cli.progress import ProgressDisplay
     from sugartag.engine import LocalEngine
     from sugartag.photos import Photos, retag_photos
+    from sugartag.progress import ProgressDisplay
 
     target = out or Path(f"{folder.resolve().name}-sugartag")
     asked = Photos(folder, target, owner_from, encoder, min_uses, lowercase, seed)

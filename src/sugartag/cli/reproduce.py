@@ -12,7 +12,7 @@ from sugartag.cli.main import EXIT_STOPPED
 from sugartag.cli.options import FOLDER, seed_option
 
 if TYPE_CHECKING:
-    from sugartag.cli.progress import ProgressDisplay
+    from sugartag.progress import ProgressDisplay
     from sugartag.reproduce.data import Data
     from sugartag.reproduce.experiments import Experiment
 
@@ -121,8 +121,8 @@ def _run(
     processes: int | None,
     quick: bool,
 ) -> None:
-    from sugartag.cli.progress import ProgressDisplay
     from sugartag.methods.registry import METHODS, missing_package
+    from sugartag.progress import ProgressDisplay
     from sugartag.reproduce.run import Run, reproduce
 
     for name in METHODS:

@@ -13,10 +13,10 @@ import click
 
 from sugartag.cli.engines import EngineChoice
 from sugartag.cli.main import EXIT_STOPPED
-from sugartag.cli.progress import ProgressDisplay
 from sugartag.engine.checkpoint import ResumableEngine, Work, work_beside
 from sugartag.engine.checkpoint.engine import SECONDS_BETWEEN
 from sugartag.errors import EngineError, StorageError
+from sugartag.progress import ProgressDisplay
 
 GO_ON = "what is done is kept: repeat the command with --resume to go on"
 

@@ -96,8 +96,8 @@ def _serve(
 ) -> None:
     """Open what is to be reviewed, and serve it until somebody ends it."""
     from sugartag.changes.store import default_path
-    from sugartag.cli.progress import ProgressDisplay
     from sugartag.engine import LocalEngine
+    from sugartag.progress import ProgressDisplay
     from sugartag.web.accounts import load_accounts
     from sugartag.web.serving import (
         accounts_path,

@@ -44,12 +44,12 @@ def command(
     Example:
       sugartag suggest photos.model photos/ --out changes.csv
     """  # noqa: D301 - click looks for the backspace character itself
-    from sugartag.cli.progress import ProgressDisplay
     from sugartag.collection import open_collection
     from sugartag.pipeline.changes import check_explained, check_kind, write_changes
     from sugartag.pipeline.model import load_model
     from sugartag.pipeline.propose import Thresholds, propose
     from sugartag.pipeline.reasons import require_explaining
+    from sugartag.progress import ProgressDisplay
 
     check_kind(out)
     if explain is not None:

@@ -13,7 +13,6 @@ import click
 from sugartag.cli.choosing import chosen_names
 from sugartag.cli.main import EXIT_STOPPED
 from sugartag.cli.options import FOLDER, overwrite_option, seed_option, threads_option
-from sugartag.cli.progress import ProgressDisplay
 from sugartag.cli.scores import BYTES_IN_MEMORY, bytes_of, table_file
 from sugartag.cli.tuned_file import Circumstances, Tuned, read_tuned, write_tuned
 from sugartag.collection.digest import collection_digest
@@ -28,6 +27,7 @@ from sugartag.evaluation.results import Table
 from sugartag.evaluation.tuning import Trial, best, tune, tuning_task
 from sugartag.methods.registry import METHODS, missing_package
 from sugartag.methods.search_spaces import search_space
+from sugartag.progress import ProgressDisplay
 
 COLUMNS = ("method", "default", "tuned", "MAP", "MiAP", "trials", "seconds", "settings")
 
@@ -92,7 +92,11 @@ def command(**options: Any) -> None:
         with _table(task.shape) as table:
             _make_trials(names, task, tuned, table, asked)
     except KeyboardInterrupt:
-        click.echo(f"sugartag: stopped; the trials made so far are in {asked.out}", err=True)
+        click.echo(
+            f"sugartag: stopped; the trials made so far are in {asked.out}: "
+            "repeat the command to go on",
+            err=True,
+        )
         sys.exit(EXIT_STOPPED)
     click.echo(_table_of({name: tuned.trials[name] for name in names}))
     click.echo(f"written: {asked.out}", err=True)

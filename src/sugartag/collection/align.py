@@ -13,7 +13,7 @@ from sugartag.collection.model import Collection, Shard
 from sugartag.collection.texts import Texts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Catalogue:
     """The names a model was fitted with."""
 
@@ -25,6 +25,10 @@ class Catalogue:
     def of(cls, collection: Collection) -> "Catalogue":
         """Take the names of a collection."""
         return cls(collection.tag_names, collection.owner_names, collection.ids)
+
+    def __repr__(self) -> str:
+        sizes = (len(self.ids), len(self.tag_names), len(self.owner_names))
+        return "<Catalogue of {:,} images, {:,} tags, {:,} owners>".format(*sizes)
 
 
 def seen_from(catalogue: Catalogue, collection: Collection) -> Collection:

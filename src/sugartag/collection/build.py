@@ -7,6 +7,7 @@ from scipy import sparse
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Shard
+from sugartag.collection.rows import LARGEST_FEATURE
 from sugartag.collection.texts import Texts
 from sugartag.errors import CollectionError
 
@@ -56,13 +57,17 @@ def collection_from_arrays(
 
 
 def require_finite(features: FloatArray) -> None:
-    """Raise naming the first image whose features are not all numbers."""
-    if not np.isfinite(features).all():
-        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise CollectionError(
-            f"the features of image {row} are not finite numbers; compute them again, "
-            "or leave the image out"
-        )
+    """Raise naming the first image whose features are not all numbers, or are too large."""
+    if not features.size or -LARGEST_FEATURE <= features.min() <= features.max() <= LARGEST_FEATURE:
+        return
+    wrong = ~(np.abs(features) <= LARGEST_FEATURE).all(axis=1)
+    row = int(np.flatnonzero(wrong)[0])
+    fault = (
+        f"above {LARGEST_FEATURE:g}" if np.isfinite(features[row]).all() else "not finite numbers"
+    )
+    raise CollectionError(
+        f"the features of image {row} are {fault}; compute them again, or leave the image out"
+    )
 
 
 def binary(matrix: SparseRows) -> SparseRows:

@@ -1,13 +1,20 @@
-"""Whether the parts of a collection fit together."""
+"""Whether the parts of a collection fit together, and seeds are numbers."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sugartag.errors import CollectionError
+from sugartag.errors import CollectionError, SettingsError
 
 if TYPE_CHECKING:
     from sugartag.collection.model import Collection, Shard
+
+
+def checked_seed(seed: Any) -> int:
+    """Return a seed as Python's own kind of number, or raise if it is none."""
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise SettingsError(f"seed is {seed!r}; give a whole number of at least 0")
+    return int(seed)
 
 
 def check(collection: "Collection") -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -51,10 +52,10 @@ def made_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
 
 def kind_of(frame: Any) -> str | None:
     """Return the library of a frame, if frames can be made with it."""
+    if isinstance(frame, Mapping):
+        return "dict"
     module = type(frame).__module__.partition(".")[0]
-    return {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "builtins": "dict"}.get(
-        module
-    )
+    return {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow"}.get(module)
 
 
 def columns_of(frame: Any) -> Columns:
@@ -65,6 +66,8 @@ def columns_of(frame: Any) -> Columns:
 
     try:
         found = narwhals.from_native(frame)
+    except narwhals.exceptions.DuplicateError as error:
+        raise CollectionError("the frame has two columns of one name; rename one") from error
     except TypeError as error:
         raise CollectionError(
             f"{type(frame).__name__} is no data frame; pass one of pandas, Polars or Arrow, "
@@ -81,20 +84,31 @@ def columns_of(frame: Any) -> Columns:
 def _cells(series: Any) -> list[Any]:
     missing = series.is_null().to_list()
     values = series.to_list()
+    if any(missing) and series.dtype.is_float():
+        # pandas makes floats of whole numbers where some are missing.
+        there = (value for value, gone in zip(values, missing, strict=True) if not gone)
+        if all(map(float.is_integer, there)):
+            values = [value if gone else int(value) for value, gone in zip(values, missing)]  # noqa: B905
     return [None if gone else _plain(v) for v, gone in zip(values, missing, strict=True)]
 
 
+def is_missing(value: Any) -> bool:
+    """Tell whether a cell is missing: None, NaN or what pandas has for them."""
+    is_nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
+    return value is None or is_nan or type(value).__name__ in {"NAType", "NaTType"}
+
+
 def _listed(values: Any) -> list[Any]:
-    return [None if v is None or v != v else _plain(v) for v in _plain(values)]
+    return [None if is_missing(v) else _plain(v) for v in _plain(values)]
 
 
 def _plain(value: Any) -> Any:
-    """Return a cell as Python has it: arrays and tuples as lists, paths as text."""
+    """Return a cell as Python has it: arrays and tuples as lists, paths and UUIDs as text."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, tuple | set | frozenset):
         return sorted(value) if isinstance(value, set | frozenset) else list(value)
-    return str(value) if isinstance(value, PurePath) else value
+    return str(value) if isinstance(value, PurePath | UUID) else value
 
 
 def _checked_lengths(columns: Columns) -> Columns:

@@ -1,14 +1,13 @@
 """A collection from a data frame of any library."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
 from sugartag.collection.build import require_finite
 from sugartag.collection.frames import Columns, columns_of
 from sugartag.collection.model import Collection, Shard
@@ -23,40 +22,13 @@ from sugartag.collection.vocabulary import clean, clean_all
 from sugartag.errors import CollectionError
 from sugartag.storage.arrays import map_npy
 
-
-@dataclass(frozen=True)
-class FrameColumns:
-    """The columns that somebody named; None for those of the usual name, if they are there."""
-
-    id: str | None = None
-    owner: str | None = None
-    tags: str | None = None
-    title: str | None = None
-    path: str | None = None
-
-    def renamed(self, columns: Columns) -> Columns:
-        """Return the columns of a collection by their usual names."""
-        found = {}
-        for field in fields(self):
-            asked, usual = getattr(self, field.name), _USUAL[field.name]
-            name = asked or usual
-            if name in columns:
-                found[usual] = columns[name]
-            elif asked or field.name == "id":
-                there = ", ".join(map(shown, columns))
-                raise CollectionError(
-                    f"the frame has no column {name!r}; its columns are {there}; "
-                    f"name one with {field.name}="
-                )
-        return found
-
-
-_USUAL = {"id": "image_id", "owner": "owner", "tags": "tags", "title": "title", "path": "path"}
+USUAL = ("image_id", "owner", "tags", "title", "path")
+"""What the columns of a collection are called, unless somebody names others."""
 
 
 def collection_from_frame(
     frame: Any,
-    columns: FrameColumns | None = None,
+    names: Mapping[str, str | None] = {},
     *,
     features: Any = None,
     groups: Any = None,
@@ -64,18 +36,24 @@ def collection_from_frame(
     separator: str | None = None,
     images_root: str | Path | None = None,
 ) -> Collection:
-    """Make a collection from a frame; see :meth:`Collection.from_frame`."""
-    columns = columns or FrameColumns()
+    """Make a collection from a frame; see :meth:`Collection.from_frame`.
+
+    ``names`` are those of columns that were named, by their usual names.
+    """
     every = columns_of(frame)
-    shard, vocabulary, root = _rows(columns.renamed(every), separator, images_root)
+    shard, vocabulary, root = _rows(_renamed(every, names), separator, images_root)
     memberships, group_names = _groups(groups, vocabulary.owners)
-    right, concepts = _truth(truth, shard.ids, columns.id or _USUAL["id"])
+    if isinstance(truth, str):
+        truth = _truth_of_column(truth, every, shard.ids)
+    right, concepts = _truth(truth, shard.ids, names.get("image_id") or "image_id")
     n_owners = len(vocabulary.owners)
+    described, has_features = _features(features, every, len(shard))
     whole = Shard(
         ids=shard.ids,
         owner=np.where(shard.owner == 0, n_owners, shard.owner - 1).astype(np.int32),
         tags=shard.tags,
-        features=_features(features, every, len(shard)),
+        features=described,
+        has_features=has_features,
         truth=right,
         paths=shard.paths,
         titles=shard.titles,
@@ -89,6 +67,22 @@ def collection_from_frame(
         concept_names=tuple(concepts),
         images_root=root,
     )
+
+
+def _renamed(columns: Columns, names: Mapping[str, str | None]) -> Columns:
+    """Return the columns of a collection by their usual names."""
+    found = {}
+    for usual in USUAL:
+        asked = names.get(usual)
+        if (name := asked or usual) in columns:
+            found[usual] = columns[name]
+        elif asked or usual == "image_id":
+            there = ", ".join(map(shown, columns))
+            raise CollectionError(
+                f"the frame has no column {name!r}; its columns are {there}; "
+                f"name one with {usual.removeprefix('image_')}="
+            )
+    return found
 
 
 def _rows(
@@ -113,31 +107,54 @@ def _rows(
     return rows.shard(), rows.vocabulary, paths.root
 
 
-def _features(features: Any, columns: Columns, n_rows: int) -> FloatArray | None:
-    """Return the features, float32 or float16, or raise if they do not fit."""
+def _features(
+    features: Any, columns: Columns, n_rows: int
+) -> tuple[FloatArray | None, BoolArray | None]:
+    """Return the features, float32 or float16, and which rows have some, if not all have."""
     if features is None:
-        return None
-    if isinstance(features, str) and features in columns:
-        found = np.array(columns[features], dtype=np.float32)
-    elif isinstance(features, str | Path):
-        open_features(Path(features))
-        found = map_npy(Path(features))
-        found = found if found.dtype == np.float16 else found.astype(np.float32)
-    elif isinstance(features, list) and features and isinstance(features[0], str):
-        missing = [name for name in features if name not in columns]
-        if missing:
-            raise CollectionError(f"the frame has no column {missing[0]!r} for the features")
-        found = np.array([columns[name] for name in features], dtype=np.float32).T
-    else:
-        found = np.asarray(features)
-        found = found if found.dtype == np.float16 else found.astype(np.float32, copy=False)
+        return None, None
+    values, there = _found_features(features, columns), None
+    if isinstance(values, list) and None in values:
+        there = np.array([one is not None for one in values])
+        nothing = [0.0] * len(next((one for one in values if one is not None), []))
+        values = [nothing if one is None else one for one in values]
+    found = _numbers(values)
     if found.ndim != 2 or len(found) != n_rows:
         raise CollectionError(
-            f"the features have shape {found.shape} and the frame {n_rows:,} rows; "
+            f"the features have shape {found.shape} and the frame has {n_rows:,} rows; "
             "give one row of numbers for each"
         )
     require_finite(found)
-    return found
+    return found, there
+
+
+def _found_features(features: Any, columns: Columns) -> Any:
+    """Return the features that are named: of a column, of several, or of a file."""
+    if isinstance(features, str | Path):
+        if str(features) in columns:
+            return columns[str(features)]
+        if not Path(features).suffix and not Path(features).exists():
+            raise CollectionError(f"the features {str(features)!r} are no column and no file")
+        open_features(Path(features))
+        return map_npy(Path(features))
+    is_list = isinstance(features, Iterable) and getattr(features, "ndim", 1) == 1
+    names = list(features) if is_list else []
+    if not names or not all(isinstance(name, str) for name in names):
+        return features
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise CollectionError(f"the frame has no column {missing[0]!r} for the features")
+    return np.stack([_numbers(columns[name]) for name in names], axis=1)
+
+
+def _numbers(values: Any) -> FloatArray:
+    try:
+        found = np.asarray(values)
+        return found if found.dtype == np.float16 else found.astype(np.float32, copy=False)
+    except (TypeError, ValueError) as error:
+        raise CollectionError(
+            "the features are no array of numbers; give each image as many numbers"
+        ) from error
 
 
 def _groups(groups: Any, owners: Names) -> tuple[SparseRows, list[str]]:
@@ -157,9 +174,15 @@ def _truth(truth: Any, ids: Texts, id_name: str) -> tuple[SparseRows | None, lis
     where = []
     for image, concept in _pairs(truth, id_name, "concept"):
         if clean(image) not in place:
-            raise CollectionError(f"the truth names the image {shown(image)}, which is not there")
+            raise CollectionError(f"the frame has no image {shown(image)}, which the truth names")
         where.append((place[clean(image)], names[concept]))
     return _ones(where, (len(ids), len(names))), list(names)
+
+
+def _truth_of_column(name: str, columns: Columns, ids: Texts) -> dict[str, Any]:
+    if name not in columns:
+        raise CollectionError(f"the frame has no column {name!r} for the truth")
+    return {image: _many(some or []) for image, some in zip(ids, columns[name], strict=True)}
 
 
 def _pairs(given: Any, first: str, second: str) -> list[tuple[str, str]]:

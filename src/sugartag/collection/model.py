@@ -76,28 +76,28 @@ class Collection:
         frame
             One row for each image.
         features
-            Images x numbers: an array in the order of the rows, the path of a ``.npy`` file, a
-            list of columns, or a column of vectors.
+            Images x numbers: an array in the order of the rows, the path of a ``.npy`` file,
+            several columns of numbers, or a column of vectors, None where an image has none.
+            An array of float32 is not copied.
         groups
             A frame with the columns ``owner`` and ``group``, or the groups by owner.
         truth
-            A frame with the columns ``image_id`` (or what ``id`` says) and ``concept``, or the
-            true concepts by image id.
+            A frame with the columns ``image_id`` (or what ``id`` says) and ``concept``, the true
+            concepts by image id, or the name of a column of lists.
         id, owner, tags, title, path
             The names of columns; by default ``image_id``, ``owner``, ``tags``, ``title`` and
-            ``path``, as far as there are such columns. Only the id is needed: images may have
-            neither owner nor tags. Tags are lists or text.
+            ``path``, if there are such columns. Only the id is needed. Tags are lists or text.
         separator
             What separates the tags of a text; by default that is found out.
         images_root
             The folder that paths start from.
 
         """
-        from sugartag.collection.from_frame import FrameColumns, collection_from_frame
+        from sugartag.collection.from_frame import USUAL, collection_from_frame
 
         return collection_from_frame(
             frame,
-            FrameColumns(id, owner, tags, title, path),
+            dict(zip(USUAL, (id, owner, tags, title, path), strict=True)),
             features=features,
             groups=groups,
             truth=truth,
@@ -180,7 +180,7 @@ class Collection:
     @property
     def n_with_features(self) -> int:
         """How many images have features."""
-        return sum(_n_described(shard) for shard in self.shards)
+        return sum(int(np.count_nonzero(shard.described())) for shard in self.shards)
 
     @property
     def has_truth(self) -> bool:
@@ -229,19 +229,19 @@ class Collection:
     def rows(self, block: Block) -> Rows:
         """Read the images of one block."""
         pieces = list(self._pieces(block))
-        has_features = _joined_masks([(shard, part) for shard, part, _ in pieces])
+        described = np.concatenate([shard.described(part) for shard, part, _ in pieces])
+        features = None
+        if self.n_features:
+            read = (shard.features[part] for shard, part, _ in pieces if shard.features is not None)
+            features = np.concatenate(list(read), dtype=np.float32, casting="same_kind")
+            features[~described] = 0.0
         return Rows(
             tags=_stacked([shard.tags[part] for shard, part, _ in pieces]).astype(np.float32),
             owner=_joined([shard.owner[part] for shard, part, _ in pieces]),
-            features=_read_features(
-                [shard.features[part] for shard, part, _ in pieces if shard.features is not None],
-                has_features,
-            )
-            if self.n_features
-            else None,
-            position=_joined([_positions(shard, part, start) for shard, part, start in pieces]),
+            features=features,
+            position=_joined([shard.positions(part, start) for shard, part, start in pieces]),
             titles=_joined_texts([(shard.titles, part) for shard, part, _ in pieces]),
-            has_features=has_features,
+            has_features=None if features is None or described.all() else described,
         )
 
     def tags_of(self, block: Block) -> SparseRows:
@@ -262,8 +262,7 @@ class Collection:
             shard, row = self.shards[number], images[chosen] - self._starts[number]
             if shard.features is not None:
                 found[chosen] = shard.features[row]
-            if shard.has_features is not None:
-                found[chosen[~shard.has_features[row]]] = 0.0
+                found[chosen[~shard.described()[row]]] = 0.0
         return found
 
     @property
@@ -274,13 +273,7 @@ class Collection:
     @cached_property
     def described(self) -> BoolArray:
         """Which images have features, of all in row order."""
-        parts = [
-            np.full(len(shard), shard.features is not None)
-            if shard.has_features is None
-            else shard.has_features
-            for shard in self.shards
-        ]
-        return np.concatenate(parts)
+        return np.concatenate([shard.described() for shard in self.shards])
 
     @cached_property
     def owner(self) -> IntArray:
@@ -313,12 +306,6 @@ class Collection:
             yield shard, part, start
 
 
-def _positions(shard: Shard, part: slice, start: int) -> IntArray:
-    if shard.position is not None:
-        return shard.position[part]
-    return np.arange(start + part.start, start + part.stop)
-
-
 def _joined_texts(parts: Sequence[tuple[Texts | None, slice]]) -> Texts | None:
     found = [texts[part] for texts, part in parts if texts is not None]
     return Texts.joined(found) if found and len(found) == len(parts) else None
@@ -326,33 +313,6 @@ def _joined_texts(parts: Sequence[tuple[Texts | None, slice]]) -> Texts | None:
 
 def _joined(parts: Sequence[IntArray]) -> IntArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _n_described(shard: Shard) -> int:
-    if shard.features is None:
-        return 0
-    return len(shard) if shard.has_features is None else int(np.count_nonzero(shard.has_features))
-
-
-def _joined_masks(parts: Sequence[tuple[Shard, slice]]) -> BoolArray | None:
-    """Return which rows have features; None where all of them have."""
-    if all(shard.has_features is None for shard, _ in parts):
-        return None
-    masks = [
-        np.ones(part.stop - part.start, dtype=np.bool_)
-        if shard.has_features is None
-        else shard.has_features[part]
-        for shard, part in parts
-    ]
-    found = np.concatenate(masks)
-    return None if found.all() else found
-
-
-def _read_features(parts: Sequence[FloatArray], present: BoolArray | None) -> FloatArray:
-    found: FloatArray = np.concatenate(parts, dtype=np.float32, casting="same_kind")
-    if present is not None:
-        found[~present] = 0.0
-    return found
 
 
 def _stacked(parts: Sequence[SparseRows]) -> SparseRows:

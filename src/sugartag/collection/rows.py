@@ -61,12 +61,9 @@ class Rows:
 
         Raise if a model's have another number of them an image.
         """
-        if self.features is None or self.features.shape[1] != n_features:
-            found = "no" if self.features is None else self.features.shape[1]
-            raise CollectionError(
-                f"these images have {found} feature numbers each, the model's have {n_features}; "
-                "describe both with the same encoder"
-            )
+        found = 0 if self.features is None else self.features.shape[1]
+        if self.features is None or found != n_features:
+            raise other_features(found, n_features)
         return self.features
 
     def features_of_all(self, n_features: int, needed_for: str) -> FloatArray:
@@ -97,6 +94,26 @@ class Shard:
 
     def __len__(self) -> int:
         return len(self.owner)
+
+    def described(self, part: slice = slice(None)) -> BoolArray:
+        """Return which of the images have features."""
+        if self.has_features is not None:
+            return self.has_features[part]
+        return np.full(len(self.owner[part]), self.features is not None)
+
+    def positions(self, part: slice, start: int) -> IntArray:
+        """Return where some of the images stand; ``start`` is where the first of all does."""
+        if self.position is not None:
+            return self.position[part]
+        return np.arange(start + part.start, start + part.stop)
+
+
+def other_features(n_features: int, wanted: int) -> CollectionError:
+    """Return the error that images are not described by as many numbers as those of a model."""
+    return CollectionError(
+        f"these images have {n_features or 'no'} feature numbers each, the model's have {wanted}; "
+        "describe both with the same encoder"
+    )
 
 
 def require_all_described(needed_for: str, n_lacking: int, n_images: int) -> None:

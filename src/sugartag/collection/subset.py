@@ -180,20 +180,12 @@ def _shard_of(shard: Shard, chosen: IntArray) -> Shard:
     is_run = len(chosen) > 0 and bool((np.diff(chosen) == 1).all())
     rows: Any = slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen
 
-    def texts(found: Texts) -> Texts:
-        return found[rows] if is_run else Texts.of(found[row] for row in chosen.tolist())
+    def of(found: Any) -> Any:
+        if isinstance(found, Texts) and not is_run:
+            return Texts.of(found[row] for row in chosen.tolist())
+        return None if found is None else found[rows]
 
-    return Shard(
-        ids=texts(shard.ids),
-        owner=shard.owner[rows],
-        tags=shard.tags[rows],
-        features=None if shard.features is None else shard.features[rows],
-        truth=None if shard.truth is None else shard.truth[rows],
-        paths=None if shard.paths is None else texts(shard.paths),
-        titles=None if shard.titles is None else texts(shard.titles),
-        position=None if shard.position is None else shard.position[rows],
-        has_features=None if shard.has_features is None else shard.has_features[rows],
-    )
+    return Shard(**{field.name: of(getattr(shard, field.name)) for field in fields(Shard)})
 
 
 def _two_collections(
@@ -224,7 +216,7 @@ def _wrong_pairs(
         chance = _chance(key, _DRAWING, start + row, tag, attempt)
         drawn = np.searchsorted(up_to, chance * up_to[-1], side="right")
         pairs = row * n_tags + np.minimum(drawn, n_tags - 1)
-        good = ~_is_in(pairs, taken) & ~_is_in(pairs, found) & _is_first(pairs)
+        good = ~is_in(pairs, taken) & ~is_in(pairs, found) & _is_first(pairs)
         found = np.sort(np.concatenate([found, pairs[good]]))
         row, tag = row[~good], tag[~good]
         if not row.size:
@@ -233,7 +225,8 @@ def _wrong_pairs(
     return wrong_row, wrong_tag
 
 
-def _is_in(values: IntArray, ordered: IntArray) -> BoolArray:
+def is_in(values: IntArray, ordered: IntArray) -> BoolArray:
+    """Tell which values are among the ordered ones."""
     place = np.searchsorted(ordered, values)
     present: BoolArray = np.append(ordered, 0)[place] == values
     return present & (place < len(ordered))

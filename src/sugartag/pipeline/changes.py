@@ -5,7 +5,7 @@ What changes follow from is written as JSONL.
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -176,7 +176,7 @@ def write_changes(
         if explained is not None:
             check_explained(explained, path)
             aside = stack.enter_context(file_aside(explained, overwrite=overwrite))
-            sinks.append(stack.enter_context(_explained_sink(aside)))
+            sinks.append(stack.enter_context(_json_sink(aside, _explained_row)))
         for some in changes:
             for write in sinks:
                 write(some)
@@ -200,17 +200,15 @@ def _sink(path: Path, *, guard_formulas: bool) -> Iterator[_Sink]:
     if path.suffix.lower() == ".parquet":
         with _parquet_sink(path) as sink:
             yield sink
-        return
-    with path.open("w", encoding="utf-8", newline="") as file:
-        if path.suffix.lower() == ".csv":
+    elif path.suffix.lower() == ".jsonl":
+        with _json_sink(path, _row) as sink:
+            yield sink
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(_LineFeeds(file), (*COLUMNS, DECISION), lineterminator="\r\n")
             writer.writeheader()
             row = _guarded_row if guard_formulas else _row
             yield lambda changes: writer.writerows(map(row, changes))
-        else:
-            yield lambda changes: file.writelines(
-                json.dumps(_row(change), ensure_ascii=False) + "\n" for change in changes
-            )
 
 
 @contextmanager
@@ -226,10 +224,10 @@ def _parquet_sink(path: Path) -> Iterator[_Sink]:
 
 
 @contextmanager
-def _explained_sink(path: Path) -> Iterator[_Sink]:
+def _json_sink(path: Path, row: Callable[[Change], dict[str, Any]]) -> Iterator[_Sink]:
     with path.open("w", encoding="utf-8", newline="") as file:
         yield lambda changes: file.writelines(
-            json.dumps(_explained_row(change), ensure_ascii=False) + "\n" for change in changes
+            json.dumps(row(change), ensure_ascii=False) + "\n" for change in changes
         )
 
 
@@ -253,12 +251,7 @@ def _explained_row(change: Change) -> dict[str, Any]:
 
 
 def _part_row(part: SharedPart) -> dict[str, Any]:
-    return {
-        "kind": part.kind,
-        "name": part.name,
-        "contribution": _rounded(part.contribution),
-        "share": _rounded(part.share),
-    }
+    return {field.name: _rounded(getattr(part, field.name)) for field in fields(part)}
 
 
 def _rounded(value: Any) -> Any:

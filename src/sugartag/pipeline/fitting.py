@@ -23,6 +23,7 @@ from sugartag.collection.align import Catalogue, seen_from
 from sugartag.collection.decisions import Decision, decisions_at
 from sugartag.collection.digest import collection_digest
 from sugartag.collection.model import Collection
+from sugartag.collection.rows import other_features
 from sugartag.collection.subset import tag_counts, without_truth
 from sugartag.collection.texts import Texts
 from sugartag.engine.base import Block, Engine, stage
@@ -99,7 +100,8 @@ def update_model(
             f"the model is one of {method.name}, which cannot be updated; fit on all images instead"
         )
     known = without_truth(collection)
-    _require_features_like(fitted, known)
+    if fitted.n_features not in {0, known.n_features}:
+        raise other_features(known.n_features, fitted.n_features)
     catalogue = extended_catalogue(model.catalogue, known)
     decided = decided_in(decisions, catalogue, known)
     with stage(engine, f"updating {method.name}"):
@@ -173,16 +175,6 @@ def extended_thresholds(thresholds: TagThresholds, uses: FloatArray) -> TagThres
     if usual:
         add, doubt = np.where(new, usual[0], add), np.where(new, usual[1], doubt)
     return TagThresholds(np.round(add, DIGITS), np.round(doubt, DIGITS))
-
-
-def _require_features_like(fitted: Updatable, collection: Collection) -> None:
-    """Raise unless the images are described by as many numbers as those of the model."""
-    wanted = fitted.n_features
-    if wanted and collection.n_features != wanted:
-        raise CollectionError(
-            f"these images have {collection.n_features or 'no'} feature numbers each, the "
-            f"model's have {wanted}; describe both with the same model"
-        )
 
 
 def _extended(known: Texts, names: Texts) -> Texts:

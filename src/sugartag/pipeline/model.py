@@ -1,14 +1,7 @@
-"""A fitted model on disk: ``manifest.json`` and plain arrays, no pickle.
-
-What is stored follows the fields of the method's fitted dataclass: arrays as ``.npy``, sparse
-arrays as three of them, plain values in the manifest, a collection as a folder of its own. When
-loading, types come from the code and never from the file.
-"""
+"""A fitted model: what Python users call, and its folder of ``manifest.json`` and plain arrays."""
 
 import dataclasses
-import math
 import shlex
-import types
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,28 +9,20 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
-from sugartag._rules import Sizes, check_stored, checked_csr
+from sugartag._rules import Sizes
 from sugartag.assignment.calibration import Calibration
 from sugartag.assignment.thresholds import TagThresholds
 from sugartag.collection.align import Catalogue
-from sugartag.collection.model import Collection
-from sugartag.collection.store import CollectionWriter, open_collection, write_into
-from sugartag.collection.texts import Texts
+from sugartag.collection.frames import kind_of, made_frame
 from sugartag.engine.base import Engine, Progress
 from sugartag.errors import StorageError
 from sugartag.methods.base import Calibrated, Fitted, Method
 from sugartag.methods.registry import METHODS, OURS, make_method, package_of
-from sugartag.storage.arrays import (
-    inside,
-    load_array,
-    read_manifest,
-    require_format,
-    save_array,
-    write_manifest,
-)
+from sugartag.pipeline.changes import decisions_of
+from sugartag.pipeline.encoding import Reader, Writer, of_type
+from sugartag.pipeline.frames import of_every_tag, opened, suggestions
+from sugartag.pipeline.propose import Thresholds
+from sugartag.storage.arrays import read_manifest, require_format, write_manifest
 from sugartag.storage.aside import folder_aside
 
 FORMAT = "sugartag-model/2"
@@ -45,14 +30,23 @@ FORMAT = "sugartag-model/2"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """A fitted method, with all that is needed to use it on any collection."""
+    """A fitted method, with all that is needed to use it on any collection.
+
+    Made by :func:`sugartag.fit` or :func:`sugartag.load`.
+    """
 
     method: Method
+    """The method with its settings."""
     fitted: Fitted
+    """What the method learned."""
     calibration: Calibration
+    """What its scores mean, if it does not say so itself."""
     thresholds: TagThresholds
+    """Where each tag is added and doubted."""
     catalogue: Catalogue
+    """The names of the images, tags and owners it learned from."""
     run_id: str
+    """A name for all that decided the outcome: method, settings, seed and data."""
     seed: int
 
     @property
@@ -68,81 +62,118 @@ class Model:
         top: int = 10,
         add_from: float | None = None,
         doubt_below: float | None = None,
-        actions: Sequence[str] | None = None,
+        actions: str | Sequence[str] | None = None,
         kind: str | None = None,
         progress: bool | Progress | None = None,
         engine: Engine | None = None,
         **columns: Any,
     ) -> Any:
-        """Return what is proposed for each image, as a frame.
+        """Propose tags to add, keep and doubt for each image.
 
-        A row is one tag of one image: ``image_id``, ``tag``, ``action`` (add, keep or doubt),
-        ``probability`` that the tag belongs, and ``reason``. The images may be new ones, of
-        owners that are new, and have no tags.
+        The images may be new, with owners that the model does not know, and without tags.
 
         Parameters
         ----------
         photos
-            A collection, the path of one, or a frame.
+            A collection, the path of a collection folder, or a data frame.
         features
-            Those of the images of a frame, as for ``Collection.from_frame``.
+            Those of the images of a frame, as for :meth:`Collection.from_frame`.
         top
-            Tags that are added to an image, at most.
+            Add at most this many tags to an image.
         add_from, doubt_below
-            Probabilities; by default what the model learned for each tag.
+            Add from this probability on, and doubt below it. By default the model uses what it
+            learned for each tag.
         actions
-            Which rows to return, such as ``["add", "doubt"]``; by default all.
+            Which rows to return, such as ``"add"`` or ``["add", "doubt"]``. By default all.
         kind
-            The library of the frame: ``pandas``, ``polars``, ``arrow`` or ``dict``; by default
-            that of the frame given, or the first that is installed.
+            The library of the returned frame: ``pandas``, ``polars``, ``arrow`` or ``dict``. By
+            default that of the frame given, or else the first that is installed.
         progress, engine
             As for :func:`sugartag.fit`.
         **columns
-            What the columns of a frame are called, as for ``Collection.from_frame``.
+            What the columns of a frame are called, as for :meth:`Collection.from_frame`.
+
+        Returns
+        -------
+        DataFrame
+            One row for each tag of each image: ``image_id``, ``tag``, ``action`` (add, keep or
+            doubt), ``probability`` that the tag belongs, ``reason``.
 
         """
-        from sugartag.pipeline.frames import suggested
+        asked = Thresholds(top=top, add=add_from, doubt=doubt_below)
+        with opened(photos, engine, progress, features=features, **columns) as images:
+            found = suggestions(self, *images, asked, actions)
+        return made_frame(found, kind or kind_of(photos))
 
-        return suggested(
-            self,
-            photos,
-            features=features,
-            top=top,
-            add_from=add_from,
-            doubt_below=doubt_below,
-            actions=actions,
-            kind=kind,
-            progress=progress,
-            engine=engine,
-            **columns,
-        )
+    def scores(
+        self,
+        photos: Any,
+        *,
+        features: Any = None,
+        kind: str | None = None,
+        progress: bool | Progress | None = None,
+        engine: Engine | None = None,
+        **columns: Any,
+    ) -> Any:
+        """Score every tag for each image: the higher, the likelier the tag belongs.
 
-    def scores(self, photos: Any, **options: Any) -> Any:
-        """Return images x :attr:`tag_names`, float32: the higher, the likelier the tag belongs.
+        The images are given as for :meth:`suggest`.
 
-        ``photos`` and its options are those of :meth:`suggest`; with ``kind`` a frame is returned
-        whose first column is ``image_id``.
+        Returns
+        -------
+        ndarray
+            Images x :attr:`tag_names`, float32; with ``kind`` a data frame with a column for each
+            tag after ``image_id``.
+
         """
-        from sugartag.pipeline.frames import scored
+        with opened(photos, engine, progress, features=features, **columns) as images:
+            return of_every_tag(self, *images, kind)
 
-        return scored(self, photos, **options)
+    def probabilities(
+        self,
+        photos: Any,
+        *,
+        features: Any = None,
+        kind: str | None = None,
+        progress: bool | Progress | None = None,
+        engine: Engine | None = None,
+        **columns: Any,
+    ) -> Any:
+        """Return the probability that each tag belongs, in the form of :meth:`scores`."""
+        with opened(photos, engine, progress, features=features, **columns) as images:
+            return of_every_tag(self, *images, kind, as_probabilities=True)
 
-    def probabilities(self, photos: Any, **options: Any) -> Any:
-        """Return images x :attr:`tag_names`, float32: the probability that each tag belongs."""
-        from sugartag.pipeline.frames import scored
-
-        return scored(self, photos, as_probabilities=True, **options)
-
-    def update(self, photos: Any, decisions: Any = None, **options: Any) -> "Model":
+    def update(
+        self,
+        photos: Any,
+        decisions: Any = None,
+        *,
+        features: Any = None,
+        progress: bool | Progress | None = None,
+        engine: Engine | None = None,
+        **columns: Any,
+    ) -> "Model":
         """Return the model with more images, and with people's decisions about them.
 
-        ``decisions`` is what :meth:`suggest` returned with a column ``decision`` (accept or
-        reject, empty where nothing was decided), or the path of such a file. The images that it
-        decides about must be among ``photos``. Nothing is fitted again.
-        """
-        from sugartag.pipeline.frames import updated
+        Nothing is fitted anew, and this model does not change.
 
-        return updated(self, photos, decisions, **options)
+        Parameters
+        ----------
+        photos
+            A collection, the path of a collection folder, or a data frame. It must have the
+            images that were decided about. Images that did not change do nothing.
+        decisions
+            What :meth:`suggest` returned with a column ``decision``: accept or reject, empty where
+            nothing was decided. Or the path of such a file.
+        features, progress, engine, **columns
+            As for :meth:`suggest`.
+
+        """
+        from sugartag.pipeline.fitting import update_model
+
+        decided = [] if decisions is None else decisions_of(decisions)
+        with opened(photos, engine, progress, features=features, **columns) as (images, working):
+            return update_model(self, images, decided, engine=working)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model to a folder, for :func:`sugartag.load`."""
@@ -169,7 +200,10 @@ def lines_about(model: Model) -> list[str]:
 def check_target(folder: Path, *, overwrite: bool) -> None:
     """Raise unless a model may be written there: nothing but a model is ever replaced by one."""
     if folder.exists() and not overwrite:
-        raise StorageError(f"{folder} exists already; choose another name or pass --overwrite")
+        raise StorageError(
+            f"{folder} exists already; choose another name or pass --overwrite "
+            "(in Python: overwrite=True)"
+        )
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         try:
             require_format(folder, format_name=FORMAT)
@@ -182,7 +216,7 @@ def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> 
     folder = Path(folder)
     check_target(folder, overwrite=overwrite)
     with folder_aside(folder, overwrite=overwrite) as partial:
-        writer = _Writer(partial, {})
+        writer = Writer(partial, {})
         state = {
             name: writer.encoded(getattr(model, name), name)
             for name in ("fitted", "calibration", "thresholds", "catalogue")
@@ -209,7 +243,7 @@ def load_model(folder: str | Path) -> Model:
     _require_method(folder, manifest)
     try:
         method = make_method(manifest["method"], manifest["settings"])
-        reader = _Reader(folder, manifest["files"])
+        reader = Reader(folder, manifest["files"])
         fitted_type = METHODS[manifest["method"]].fitted_type
         state = manifest["state"]
         sizes = Sizes()
@@ -220,8 +254,8 @@ def load_model(folder: str | Path) -> Model:
             fitted=reader.checked(state, "fitted", fitted_type, sizes),
             calibration=reader.checked(state, "calibration", Calibration, sizes),
             thresholds=reader.checked(state, "thresholds", TagThresholds, sizes),
-            run_id=_of_type(manifest["run_id"], str),
-            seed=_of_type(manifest["seed"], int),
+            run_id=of_type(manifest["run_id"], str),
+            seed=of_type(manifest["seed"], int),
         )
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise StorageError(f"{folder / 'manifest.json'} is damaged ({error}); fit again") from error
@@ -243,87 +277,3 @@ def _require_method(folder: Path, manifest: dict[str, Any]) -> None:
         f"{folder} is a model of {name!r}, a method of the package {package}, which is not "
         f"installed; install it: pip install {shlex.quote(package)}"
     )
-
-
-@dataclass(frozen=True)
-class _Writer:
-    folder: Path
-    files: dict[str, Any]
-
-    def encoded(self, value: Any, name: str) -> Any:
-        """Return the value as JSON, its arrays written to files."""
-        if isinstance(value, np.ndarray):
-            self.files[name] = save_array(self.folder, name, value).as_json()
-            return {"array": name}
-        if isinstance(value, sparse.csr_array):
-            parts = {k: getattr(value, k) for k in ("data", "indices", "indptr")}
-            made = {k: self.encoded(array, f"{name}.{k}") for k, array in parts.items()}
-            return {"csr": made, "shape": list(value.shape)}
-        if isinstance(value, Texts):
-            first, last = value.offsets[0], value.offsets[-1]
-            data = self.encoded(value.data[first:last], f"{name}.data")
-            return {"texts": [data, self.encoded(value.offsets - first, f"{name}.offsets")]}
-        if isinstance(value, Collection):
-            (self.folder / name).mkdir()
-            write_into(CollectionWriter(self.folder / name), value)
-            return {"collection": name}
-        if dataclasses.is_dataclass(value):
-            fields = [field.name for field in dataclasses.fields(value)]
-            return {key: self.encoded(getattr(value, key), f"{name}.{key}") for key in fields}
-        if isinstance(value, tuple):
-            return list(value)
-        if isinstance(value, float) and not math.isfinite(value):
-            return {"float": str(value)}
-        return value
-
-
-@dataclass(frozen=True)
-class _Reader:
-    folder: Path
-    files: dict[str, Any]
-
-    def checked(self, state: Any, name: str, kind: type[Any], sizes: Sizes) -> Any:
-        """Return a part of the model, after checking that it is all that its type says."""
-        found = self.decoded(state[name], kind)
-        check_stored(found, kind, sizes, name)
-        return found
-
-    def decoded(self, value: Any, hint: Any) -> Any:
-        """Return the value of the type that the code says belongs there."""
-        if typing.get_origin(hint) is typing.Annotated:
-            hint = typing.get_args(hint)[0]
-        if isinstance(hint, types.UnionType):
-            if value is None:
-                return None
-            options = [option for option in typing.get_args(hint) if option is not types.NoneType]
-            return self.decoded(value, options[0])
-        kind = typing.get_origin(hint) or hint
-        if kind is np.ndarray:
-            return self._array(value)
-        if kind is sparse.csr_array:
-            parts = {key: self._array(entry) for key, entry in value["csr"].items()}
-            n_rows, n_columns = value["shape"]
-            return checked_csr(**parts, shape=(n_rows, n_columns))
-        if kind is Texts:
-            return Texts(*(self._array(entry) for entry in value["texts"]))
-        if kind is Collection:
-            return open_collection(inside(self.folder, value["collection"]))
-        if dataclasses.is_dataclass(kind):
-            hints = typing.get_type_hints(kind, include_extras=True)
-            names = [field.name for field in dataclasses.fields(kind)]
-            made: Any = kind
-            return made(**{name: self.decoded(value[name], hints[name]) for name in names})
-        if kind is tuple:
-            return tuple(self.decoded(item, typing.get_args(hint)[0]) for item in value)
-        if kind is float:
-            return float(value["float"] if isinstance(value, dict) else value)
-        return _of_type(value, kind) if kind in {int, str, bool} else value
-
-    def _array(self, entry: Any) -> Any:
-        return load_array(self.folder, self.files[entry["array"]], verify=True)
-
-
-def _of_type(value: Any, kind: type[Any]) -> Any:
-    if type(value) is not kind:
-        raise TypeError(f"{value!r} is not {kind.__name__}")
-    return value

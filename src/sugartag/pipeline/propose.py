@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from sugartag.errors import StorageError
 from sugartag.methods.base import Calibrated, Updatable
 from sugartag.methods.settings import require
 from sugartag.pipeline.changes import Change
-from sugartag.pipeline.model import Model
 from sugartag.pipeline.reasons import Verdict, reasoned, require_explaining
+
+if TYPE_CHECKING:
+    from sugartag.pipeline.model import Model
 
 ROWS_PER_BLOCK = 1024
 
@@ -43,7 +46,7 @@ class Thresholds:
                 f"the threshold {name} must be from 0 to 1, not {value}",
             )
 
-    def of_each_tag(self, model: Model) -> TagThresholds:
+    def of_each_tag(self, model: "Model") -> TagThresholds:
         """Return the thresholds of each of the model's tags."""
         learned = model.thresholds
         asked = TagThresholds.same(self.add or 0.0, self.doubt or 0.0, len(learned.add))
@@ -54,7 +57,7 @@ class Thresholds:
 
 
 def propose(
-    model: Model,
+    model: "Model",
     collection: Collection,
     *,
     engine: Engine | None = None,
@@ -77,7 +80,7 @@ def propose(
 
 def judge_images(
     block: Block,
-    model: Model,
+    model: "Model",
     collection: Collection,
     ids: Texts,
     thresholds: Thresholds,
@@ -112,7 +115,7 @@ class _Asked:
     """1 where a person confirmed the tag, -1 where rejected, else 0."""
 
     @classmethod
-    def of(cls, model: Model, rows: Rows, scores: FloatArray, top: int) -> "_Asked":
+    def of(cls, model: "Model", rows: Rows, scores: FloatArray, top: int) -> "_Asked":
         """Take the given tags, the best others, and those that a person accepted."""
         given, decided = rows.tags.toarray() > 0, _decided(model, rows)
         accepted = np.nonzero((decided > 0) & ~given)
@@ -128,7 +131,7 @@ class _Asked:
         return cls(row, tag, given[row, tag], decided[row, tag].astype(np.int64))
 
 
-def _decided(model: Model, rows: Rows) -> IntArray:
+def _decided(model: "Model", rows: Rows) -> IntArray:
     """Return images x tags: 1 where a person confirmed the tag, -1 where rejected."""
     if isinstance(model.fitted, Updatable):
         found: IntArray = model.fitted.decided_of(rows).toarray()
@@ -136,7 +139,7 @@ def _decided(model: Model, rows: Rows) -> IntArray:
     return np.zeros(rows.tags.shape, dtype=np.int8)
 
 
-def all_probabilities(model: Model, rows: Rows) -> FloatArray:
+def all_probabilities(model: "Model", rows: Rows) -> FloatArray:
     """Return images x tags: the probability that each tag of the model belongs, float32."""
     scores = model.fitted.scores(rows)
     row, tag = (place.ravel() for place in np.indices(scores.shape))
@@ -145,7 +148,7 @@ def all_probabilities(model: Model, rows: Rows) -> FloatArray:
     return _posterior(model, rows, scores, asked).astype(np.float32).reshape(scores.shape)
 
 
-def _posterior(model: Model, rows: Rows, scores: FloatArray, asked: _Asked) -> FloatArray:
+def _posterior(model: "Model", rows: Rows, scores: FloatArray, asked: _Asked) -> FloatArray:
     """Return the probability that each tag belongs to its image."""
     if isinstance(model.fitted, Calibrated):
         return model.fitted.posterior(rows, scores, asked.row, asked.tag)

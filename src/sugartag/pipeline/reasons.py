@@ -7,7 +7,7 @@ against it. Each kind of evidence counts for what its parts come to in that dire
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from sugartag.collection.model import Rows
 from sugartag.errors import SettingsError
 from sugartag.methods.base import Explains, Explanations, Kind, PartKind
 from sugartag.pipeline.changes import Action, Change, ExplainedChange, SharedPart
-from sugartag.pipeline.model import Model
+
+if TYPE_CHECKING:
+    from sugartag.pipeline.model import Model
 
 TITLES: dict[PartKind, str] = {
     "looks": "looks",
@@ -58,7 +60,7 @@ class Verdict:
     """Whether the tag is kept only because nothing else is known of the image."""
 
 
-def require_explaining(model: Model) -> None:
+def require_explaining(model: "Model") -> None:
     """Raise unless the model can take its evidence apart."""
     if not isinstance(model.fitted, Explains):
         raise SettingsError(
@@ -69,7 +71,7 @@ def require_explaining(model: Model) -> None:
 
 def reasoned(
     verdicts: Sequence[Verdict],
-    model: Model,
+    model: "Model",
     rows: Rows,
     scores: FloatArray,
     ids: Sequence[str],
@@ -97,7 +99,7 @@ def reasoned(
     return found
 
 
-def _change(model: Model, one: Verdict, ids: Sequence[str], reason: str) -> Change:
+def _change(model: "Model", one: Verdict, ids: Sequence[str], reason: str) -> Change:
     return Change(
         image_id=ids[one.row],
         tag=model.catalogue.tag_names[one.tag],
@@ -108,7 +110,7 @@ def _change(model: Model, one: Verdict, ids: Sequence[str], reason: str) -> Chan
     )
 
 
-def _rank(model: Model, scores: FloatArray, one: Verdict) -> str:
+def _rank(model: "Model", scores: FloatArray, one: Verdict) -> str:
     rank = 1 + int(np.count_nonzero(scores[one.row] > scores[one.row, one.tag]))
     return f"{model.method.name} ranks it {rank} of {scores.shape[1]} tags for this image"
 

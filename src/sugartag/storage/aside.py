@@ -150,7 +150,10 @@ def partial_of(target: Path) -> Path:
 
 def _refuse_existing(target: Path, *, overwrite: bool) -> None:
     if _is_there(target) and not overwrite:
-        raise StorageError(f"{target} exists already; choose another name or pass --overwrite")
+        raise StorageError(
+            f"{target} exists already; choose another name or pass --overwrite "
+            "(in Python: overwrite=True)"
+        )
 
 
 def _require_ours(target: Path) -> None:

@@ -1,6 +1,5 @@
-"""Synthetic collections whose right answer is known, from a few hundred to millions of images."""
+"""Synthetic collections whose right tags are known, from a few hundred to millions of images."""
 
-from sugartag.collection.synthetic.plan import Plan
-from sugartag.collection.synthetic.world import World, medium, paper_size, small
+from sugartag.collection.synthetic.world import World, medium
 
-__all__ = ["Plan", "World", "medium", "paper_size", "small"]
+__all__ = ["World", "medium"]

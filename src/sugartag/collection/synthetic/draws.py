@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
+from sugartag._typing import FloatArray, IntArray, SparseRows
+from sugartag.collection.subset import is_in
 
 ROUNDS = 24
 """How often a row that lacks distinct columns is drawn again before it makes do with fewer."""
@@ -53,6 +54,10 @@ class Pools:
         # p + u can round up to p + 1, which is the next pool
         return self.member[np.minimum(found, self.last[pool])]
 
+    def draw_any(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Draw members of the first pool."""
+        return self.draw(np.zeros(count, dtype=np.int64), rng)
+
 
 def distinct(
     draw: Callable[[IntArray], IntArray],
@@ -74,7 +79,7 @@ def distinct(
             break
         fresh = row * n_columns + draw(row)
         if taken is not None:
-            fresh = fresh[~_among(fresh, taken)]
+            fresh = fresh[~is_in(fresh, taken)]
         keys = sorted_once(keys, fresh)
     return keys
 
@@ -106,14 +111,6 @@ def shuffled(position: IntArray, count: int, keys: IntArray) -> IntArray:
     while (outside := moved >= count).any():
         moved[outside] = _feistel(moved[outside], half, keys)
     return moved.astype(np.int64)
-
-
-def _among(keys: IntArray, wanted: IntArray) -> BoolArray:
-    """Tell which keys are among the sorted ones wanted."""
-    if not len(wanted):
-        return np.zeros(len(keys), dtype=bool)
-    place = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
-    return np.equal(wanted[place], keys)
 
 
 def _feistel(number: IntArray, half: np.uint64, keys: IntArray) -> IntArray:

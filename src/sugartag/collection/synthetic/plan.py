@@ -1,13 +1,13 @@
 """What is drawn once for a whole synthetic collection: all but the images."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sugartag._typing import BoolArray, FloatArray, IntArray, SparseRows
-from sugartag.collection.model import Shard
 from sugartag.collection.synthetic.draws import (
     SHUFFLE_ROUNDS,
     Pools,
@@ -17,20 +17,27 @@ from sugartag.collection.synthetic.draws import (
     stream,
     zipf_weights,
 )
-from sugartag.collection.synthetic.shards import make_shard
-from sugartag.collection.texts import Texts
-from sugartag.errors import SettingsError
 
 if TYPE_CHECKING:
     from sugartag.collection.synthetic.world import World
 
-TAG_SHIFT = 10.0
-"""Mandelbrot's shift: without it one tag would be on most images of its topic."""
+TAG_EXPONENT, TAG_SHIFT = 1.0, 10.0
+"""Zipf's exponent of how often tags are true. Without Mandelbrot's shift one tag would be on most
+images of its topic."""
+UNSEEN_SHARE = 0.2
+"""Tags that belong to no topic and do not show in the image, as ``canon`` or ``2007``."""
 SECOND_TOPIC_SHARE = 0.2
 """Seen tags that belong to a second topic too, as ``blue`` to the sea and to flowers."""
-GROUP_EXPONENT = 0.8
+OWNER_EXPONENT, GROUP_EXPONENT = 0.8, 0.8
+"""Zipf's exponents of how many images owners have, and members groups."""
+INTERESTS = 3
+"""The most topics an owner likes; at least one."""
+STRAY_SHARE = 0.1
+"""Memberships that have nothing to do with the owner's interests."""
 HABIT_FLATTENING = 0.5
-"""Favourites follow tag use to this power: they are rarer words than those people need."""
+"""Habits follow tag use to this power: favourites are rarer words than those people need."""
+DIMENSIONS = 48
+"""Independent ways in which images differ visually."""
 TOPIC_PULL = 0.5
 """How near a tag's direction lies to its topic's centre."""
 SPECTRUM_DECAY = 0.5
@@ -44,19 +51,16 @@ TAGS, OWNERS, GROUPS, MEMBERSHIPS, HABITS, LOOKS = range(6)
 class Vocabulary:
     """The tags: how often each is true, and of what."""
 
-    frequency: FloatArray
-    """Each tag's share of all true tags, but for what popular tags lose by being given once."""
     seen: BoolArray
     """Whether a tag shows in the image."""
     topic: IntArray
     """The first topic of a seen tag; of no meaning for the others."""
-    pools: Pools
+    topics: Pools
+    """One pool of all topics."""
+    of_topic: Pools
     """The tags of each topic, and then the tags of no topic."""
-    everything: Pools
-    """One pool of all tags."""
-    topic_share: FloatArray
-    unseen_mass: float
-    """Share of the true tags that do not show."""
+    frequency: FloatArray
+    """Each tag's share of all true tags, but for what popular tags lose by being given once."""
     concept: IntArray
     """The tags whose truth is known, in order."""
 
@@ -71,19 +75,14 @@ class People:
     interest: IntArray
     """Owners x the most interests, topics; the first ``n_interests`` count."""
     n_interests: IntArray
-    topics: Pools
-    """One pool of all topics."""
-    group_topic: IntArray
     groups: SparseRows
     """Owners x groups."""
     habits: SparseRows
     """Owners x tags."""
 
-    def topic_for(self, owner: IntArray, strength: float, rng: np.random.Generator) -> IntArray:
-        """Draw a topic for each owner named: an interest, or anything."""
-        chosen = _an_interest(self.interest, self.n_interests, owner, rng)
-        anything = self.topics.draw(np.zeros_like(owner), rng)
-        return np.where(rng.random(len(owner)) < strength, chosen, anything)
+    def an_interest(self, owner: IntArray, rng: np.random.Generator) -> IntArray:
+        """Draw one of the interests of each owner named."""
+        return _an_interest(self.interest, self.n_interests, rng, owner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,65 +99,12 @@ class Looks:
     """Dimensions x features."""
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """A synthetic world with its seed: image i is the same whatever rows it is asked with."""
-
-    world: "World"
-    seed: int
-    vocabulary: Vocabulary
-    people: People
-    looks: Looks
-
-    def shard(self, start: int, stop: int) -> Shard:
-        """Generate the images from ``start`` up to ``stop``."""
-        if not 0 <= start <= stop <= self.world.n_images:
-            raise SettingsError(
-                f"rows {start} to {stop} are not among the {self.world.n_images} images"
-            )
-        return make_shard(self, start, stop)
-
-    @cached_property
-    def tag_names(self) -> tuple[str, ...]:
-        """The tags, by number."""
-        return tuple(f"tag-{number:05d}" for number in range(self.world.n_tags))
-
-    @property
-    def concept_names(self) -> tuple[str, ...]:
-        """The tags whose truth is known."""
-        return tuple(self.tag_names[tag] for tag in self.vocabulary.concept)
-
-    @property
-    def owner_names(self) -> Texts:
-        """The owners, by number."""
-        return Texts.of(f"owner-{number}" for number in range(self.world.n_owners))
-
-    @property
-    def group_names(self) -> Texts:
-        """The groups, by number."""
-        return Texts.of(f"group-{number}" for number in range(self.world.n_groups))
-
-
-def make_plan(world: "World", seed: int) -> Plan:
-    """Draw the plan of a world; each part from its own random stream."""
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise SettingsError(f"seed is {seed!r}; give a whole number of at least 0")
-    seed = int(seed)
-    vocabulary = _vocabulary(world, _stream(seed, TAGS))
-    people = _people(world, vocabulary, seed)
-    looks = _looks(world, vocabulary, _stream(seed, LOOKS))
-    return Plan(world, seed, vocabulary, people, looks)
-
-
-def _stream(seed: int, part: int) -> np.random.Generator:
-    # chunks of images have keys from 1 on
-    return stream(seed, 0, part)
-
-
-def _vocabulary(world: "World", rng: np.random.Generator) -> Vocabulary:
+def make_vocabulary(world: "World", seed: int) -> Vocabulary:
+    """Draw the tags."""
+    rng = _stream(seed, TAGS)
     by_rank = rng.permutation(world.n_tags)
     frequency = np.empty(world.n_tags)
-    frequency[by_rank] = zipf_weights(world.n_tags, world.tag_exponent, shift=TAG_SHIFT)
+    frequency[by_rank] = zipf_weights(world.n_tags, TAG_EXPONENT, shift=TAG_SHIFT)
     # evenly spaced ranks, so that their share of the use is their share of the vocabulary
     spaced = (np.arange(world.n_unseen) + rng.random()) * (world.n_tags / max(world.n_unseen, 1))
     seen = np.ones(world.n_tags, dtype=bool)
@@ -174,14 +120,12 @@ def _vocabulary(world: "World", rng: np.random.Generator) -> Vocabulary:
     weight = np.where(seen & (second != topic), frequency / 2, frequency)
     topic_mass = np.array([weight[pool].sum() for pool in members])
     return Vocabulary(
-        frequency=frequency,
         seen=seen,
         topic=topic,
-        pools=Pools.of([*members, *unseen], weight),
-        everything=Pools.of([np.arange(world.n_tags)], frequency),
-        topic_share=topic_mass / topic_mass.sum(),
-        unseen_mass=float(frequency[~seen].sum()),
-        concept=np.sort(np.concatenate([seen_by_rank, unseen_by_rank])[: world.n_told]),
+        topics=Pools.of([np.arange(world.n_topics)], topic_mass / topic_mass.sum()),
+        of_topic=Pools.of([*members, *unseen], weight),
+        frequency=frequency,
+        concept=np.sort(np.concatenate([seen_by_rank, unseen_by_rank])[: world.n_known]),
     )
 
 
@@ -194,69 +138,65 @@ def _dealt(seen_by_rank: IntArray, world: "World", rng: np.random.Generator) -> 
     return topic
 
 
-def _people(world: "World", vocabulary: Vocabulary, seed: int) -> People:
-    rng = _stream(seed, OWNERS)
-    activity = rng.permutation(zipf_weights(world.n_owners, world.owner_exponent))
+def make_people(world: "World", vocabulary: Vocabulary, seed: int) -> People:
+    """Draw the owners."""
+    rng, topics = _stream(seed, OWNERS), vocabulary.topics
+    activity = rng.permutation(zipf_weights(world.n_owners, OWNER_EXPONENT))
     n_images = 1 + rng.multinomial(world.n_images - world.n_owners, activity)
-    topics = Pools.of([np.arange(world.n_topics)], vocabulary.topic_share)
-    slots = world.n_owners * world.interests_per_owner
-    interest = topics.draw(np.zeros(slots, dtype=np.int64), rng).reshape(world.n_owners, -1)
-    n_interests = rng.integers(1, world.interests_per_owner + 1, size=world.n_owners)
+    interest = topics.draw_any(world.n_owners * INTERESTS, rng).reshape(world.n_owners, -1)
+    n_interests = rng.integers(1, INTERESTS + 1, size=world.n_owners)
     keys = rng.integers(0, 2**64, size=SHUFFLE_ROUNDS, dtype=np.uint64, endpoint=False)
-    group_topic = _group_topics(world, topics, _stream(seed, GROUPS))
+    draw_interest = partial(_an_interest, interest, n_interests)
     return People(
         image_end=np.cumsum(n_images),
         shuffle_keys=keys,
         interest=interest,
         n_interests=n_interests,
-        topics=topics,
-        group_topic=group_topic,
-        groups=_groups(world, group_topic, interest, n_interests, _stream(seed, MEMBERSHIPS)),
+        groups=_groups(world, topics, draw_interest, seed),
         habits=_habits(world, vocabulary, _stream(seed, HABITS)),
     )
 
 
-def _group_topics(world: "World", topics: Pools, rng: np.random.Generator) -> IntArray:
-    """Give each topic a group, while there are groups, and the popular topics more."""
-    first = rng.permutation(world.n_topics)[: world.n_groups]
-    more = topics.draw(np.zeros(world.n_groups - len(first), dtype=np.int64), rng)
-    return rng.permutation(np.concatenate([first, more]))
-
-
 def _groups(
     world: "World",
-    group_topic: IntArray,
-    interest: IntArray,
-    n_interests: IntArray,
-    rng: np.random.Generator,
+    topics: Pools,
+    draw_interest: Callable[[np.random.Generator, IntArray], IntArray],
+    seed: int,
 ) -> SparseRows:
+    """Return owners x groups: each topic has a group, while there are any, popular ones more."""
     if world.n_groups == 0:
         return rows_of_keys(np.empty(0, dtype=np.int64), world.n_owners, 0)
+    rng = _stream(seed, GROUPS)
+    first = rng.permutation(world.n_topics)[: world.n_groups]
+    more = topics.draw_any(world.n_groups - len(first), rng)
+    topic_of_group = rng.permutation(np.concatenate([first, more]))
+    rng = _stream(seed, MEMBERSHIPS)
     everything = np.arange(world.n_groups)
-    of_topic = [np.flatnonzero(group_topic == k) for k in range(world.n_topics)]
+    of_topic = [np.flatnonzero(topic_of_group == k) for k in range(world.n_topics)]
     weights = rng.permutation(zipf_weights(world.n_groups, GROUP_EXPONENT))
     pools = Pools.of([p if len(p) else everything for p in of_topic] + [everything], weights)
-
-    def of_interest(owner: IntArray) -> IntArray:
-        return pools.draw(_an_interest(interest, n_interests, owner, rng), rng)
-
-    def stray(owner: IntArray) -> IntArray:
-        return pools.draw(np.full_like(owner, world.n_topics), rng)
-
     # geometric: some owners are in no group at all, a few in very many
     wanted = rng.geometric(1 / (1 + world.groups_per_owner), world.n_owners) - 1
     wanted = np.minimum(wanted, world.n_groups)
-    n_stray = rng.binomial(wanted, world.stray_share)
+    n_stray = rng.binomial(wanted, STRAY_SHARE)
     # apart, or else an owner who has joined every group of an interest would stray ever more
     keys = sorted_once(
-        distinct(of_interest, wanted - n_stray, world.n_groups),
-        distinct(stray, n_stray, world.n_groups),
+        distinct(
+            lambda owner: pools.draw(draw_interest(rng, owner), rng),
+            wanted - n_stray,
+            world.n_groups,
+        ),
+        distinct(
+            lambda owner: pools.draw(np.full_like(owner, world.n_topics), rng),
+            n_stray,
+            world.n_groups,
+        ),
     )
     return rows_of_keys(keys, world.n_owners, world.n_groups)
 
 
 def _an_interest(
-    interest: IntArray, n_interests: IntArray, owner: IntArray, rng: np.random.Generator
+    interest: IntArray, n_interests: IntArray, rng: np.random.Generator, owner: IntArray
 ) -> IntArray:
     return interest[owner, rng.integers(0, n_interests[owner])]
 
@@ -264,15 +204,17 @@ def _an_interest(
 def _habits(world: "World", vocabulary: Vocabulary, rng: np.random.Generator) -> SparseRows:
     tags = Pools.of([np.arange(world.n_tags)], vocabulary.frequency**HABIT_FLATTENING)
     wanted = np.minimum(rng.poisson(world.habits_per_owner, world.n_owners), world.n_tags)
-    keys = distinct(lambda row: tags.draw(np.zeros_like(row), rng), wanted, world.n_tags)
+    keys = distinct(lambda row: tags.draw_any(len(row), rng), wanted, world.n_tags)
     return rows_of_keys(keys, world.n_owners, world.n_tags)
 
 
-def _looks(world: "World", vocabulary: Vocabulary, rng: np.random.Generator) -> Looks:
+def make_looks(world: "World", vocabulary: Vocabulary, seed: int) -> Looks:
+    """Draw what everything looks like."""
+    rng, n = _stream(seed, LOOKS), DIMENSIONS
+
     def normal(n_rows: int, n_columns: int, size: int) -> FloatArray:
         return rng.standard_normal((n_rows, n_columns), dtype=np.float32) / np.float32(size**0.5)
 
-    n = world.n_dimensions
     centre = normal(world.n_topics, n, n)
     own = normal(world.n_tags, n, n)
     direction = TOPIC_PULL * centre[vocabulary.topic] + (1 - TOPIC_PULL**2) ** 0.5 * own
@@ -286,3 +228,8 @@ def _looks(world: "World", vocabulary: Vocabulary, rng: np.random.Generator) -> 
         style=normal(world.n_owners, n, n),
         projection=projection,
     )
+
+
+def _stream(seed: int, part: int) -> np.random.Generator:
+    # chunks of images have keys from 1 on
+    return stream(seed, 0, part)

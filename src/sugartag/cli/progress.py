@@ -1,5 +1,0 @@
-"""The progress display, where commands look for it."""
-
-from sugartag.progress import ProgressDisplay
-
-__all__ = ["ProgressDisplay"]
