@@ -136,7 +136,7 @@ def read_why(
     found = site.catalogue.proposals(asked, limit=1).proposals
     if not found:
         raise HTTPException(404, f"nothing is proposed about {tag!r} for this image")
-    return asdict(why(site.catalogue, site.explainer, found[0]))
+    return asdict(why(site.catalogue, site.explainer(found[0].run_id), found[0]))
 
 
 @router.get("/search", summary="Images that a query finds, the most probable first")

@@ -17,6 +17,7 @@ from sugartag.web.queries import (
     decided_by_tag,
     last_decision,
     n_answers,
+    n_newer,
     path_of,
     shown,
     totals,
@@ -130,7 +131,7 @@ def reason(
     """Show why a tag is proposed, with the pictures that speak for it."""
     record = site.catalogue.image_numbered(image)
     proposal = _proposal(site, record.image_id, view)
-    found = why(site.catalogue, site.explainer, proposal)
+    found = why(site.catalogue, site.explainer(proposal.run_id), proposal)
     return rendered(request, "why.html", view=view, record=record, why=found)
 
 
@@ -179,7 +180,13 @@ def learning(request: Request, site: ThisSite, _: Viewer, view: Asked) -> HTMLRe
     """Show how far the learning is, or what it changed."""
     learned = None if site.learner is None else site.learner.learned
     return rendered(
-        request, "learn.html", view=view, learned=learned, n_answers=n_answers(site.catalogue)
+        request,
+        "learn.html",
+        view=view,
+        learned=learned,
+        folder=None if site.learner is None else site.learner.folder.name,
+        n_answers=n_answers(site.catalogue),
+        n_newer=0 if learned is None else n_newer(site.catalogue, learned.last_decision),
     )
 
 

@@ -164,6 +164,11 @@ def n_answers(catalogue: Catalogue) -> int:
     )
 
 
+def n_newer(catalogue: Catalogue, decision: int) -> int:
+    """Return about how many tags something was decided, or taken back, after a decision."""
+    return int(catalogue.one("SELECT count(*) FROM decided WHERE version > ?", (decision,))[0])
+
+
 def last_decision(catalogue: Catalogue) -> int:
     """Return the number of the decision that was made last; 0 where there is none."""
     return int(catalogue.one("SELECT coalesce(max(decision), 0) FROM decisions")[0])

@@ -32,6 +32,7 @@ def _environment() -> Environment:
     )
     made.filters["percent"] = percent
     made.filters["counted"] = counted
+    made.filters["capitalized"] = capitalized
     made.globals.update(SOURCES=SOURCES, STANDING=STANDING, may=may, query=urlencode)
     return made
 
@@ -42,6 +43,11 @@ def percent(share: float) -> str:
     if shown == 100 and share < 1:
         return "over 99 %"
     return f"{shown} %"
+
+
+def capitalized(text: str) -> str:
+    """Return a text with a capital at its beginning; what follows stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def counted(number: int, word: str, words: str | None = None) -> str:
