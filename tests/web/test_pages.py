@@ -161,9 +161,9 @@ def test_applying_shows_the_difference_first_and_can_be_undone(client, site, dec
     sidecars = {one.name for one in site.pictures.root.iterdir()} - before
     undone = sent(client, done, "/apply/undo").text
 
-    assert "1 tags added, 1 removed" in done
+    assert "1 tag added and 1 removed" in done
     assert sidecars == {"0.png.xmp"}  # nothing has to be taken out of a file that is not there
-    assert "is undone" in undone
+    assert "2 tags and 1 sidecar undone" in undone
     assert {one.name for one in site.pictures.root.iterdir()} == before
 
 

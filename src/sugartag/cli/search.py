@@ -8,6 +8,7 @@ import click
 
 from sugartag.cli.catalogues import catalogue_option, opened
 from sugartag.cli.options import FOLDER
+from sugartag.errors import SettingsError
 
 if TYPE_CHECKING:
     from sugartag.changes import Catalogue, Found
@@ -50,6 +51,8 @@ def command(
 
     from sugartag.changes import search
 
+    if model is not None and run is not None:
+        raise SettingsError("--model and --run exclude each other; pass one of them")
     with opened(collection, catalogue) as found:
         number = run if model is None else _proposed_by(model, collection, found)
         result = search(found, query, run=number, offset=offset, limit=limit)

@@ -86,7 +86,7 @@ def _pair(text: str) -> tuple[str, str]:
     first, equals, second = text.partition("=")
     if not (first.strip() and equals and second.strip()):
         raise SettingsError(f"{text!r} is not of the form A=B")
-    return first, second
+    return first.strip(), second.strip()
 
 
 @command.command("alias")
@@ -105,8 +105,11 @@ def alias(
         for text in pairs:
             if remove:
                 remove_alias(found, text)
+                click.echo(f"{text} stands for itself again")
             else:
-                set_alias(found, *_pair(text), by=person(by))
+                tag, other = _pair(text)
+                set_alias(found, tag, other, by=person(by))
+                click.echo(f"{tag} stands for {other} in search and exports")
 
 
 @command.command("implies")
@@ -123,10 +126,13 @@ def implies(
 
     with opened(collection, catalogue) as found:
         for text in pairs:
+            tag, other = _pair(text)
             if remove:
-                remove_implication(found, *_pair(text))
+                remove_implication(found, tag, other)
+                click.echo(f"{tag} no longer implies {other}")
             else:
-                set_implication(found, *_pair(text), by=person(by))
+                set_implication(found, tag, other, by=person(by))
+                click.echo(f"what has {tag} also has {other} in search and exports")
 
 
 @command.command("bake")

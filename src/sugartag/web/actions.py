@@ -109,12 +109,7 @@ def apply(request: Request, site: ThisSite, admin: Admin, fields: Fields) -> HTM
     """Write what was decided into the catalogue and, if asked, into sidecars."""
     wanted = Wanted(sidecars=fields.get("sidecars") == "1")
     outcomes = apply_changes(site.catalogue, wanted, by=admin.name)
-    done = [
-        f"{one.run_id}: {one.added:,} tags added, {one.removed:,} removed, "
-        f"{one.sidecars:,} sidecars written"
-        for one in outcomes
-        if one.run_id is not None
-    ]
+    done = [str(one) for one in outcomes if one.run_id is not None]
     problems = [line for one in outcomes for line in one.problems]
     return _applied(request, site, done or ["there was nothing to apply"], problems)
 
@@ -123,8 +118,7 @@ def apply(request: Request, site: ThisSite, admin: Admin, fields: Fields) -> HTM
 def undo_run(request: Request, site: ThisSite, _: Admin, fields: Fields) -> HTMLResponse:
     """Take back a run of changes."""
     taken = Undoing(site.catalogue).undo(fields.get("run_id", ""))
-    done = f"{taken.run_id} is undone: {taken.tags:,} tags, {taken.sidecars:,} sidecars"
-    return _applied(request, site, [done], [*taken.conflicts, *taken.problems])
+    return _applied(request, site, [f"{taken} undone"], [*taken.conflicts, *taken.problems])
 
 
 def _applied(

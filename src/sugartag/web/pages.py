@@ -19,6 +19,7 @@ from sugartag.web.queries import (
     n_answers,
     n_newer,
     path_of,
+    plain_tags,
     shown,
     totals,
 )
@@ -106,7 +107,6 @@ def by_picture(
     record = catalogue.image_numbered(image)
     about = Selection(("add", "doubt", "keep"), image=record.image_id, run=view.run)
     proposals = catalogue.proposals(about, limit=MOST_OF_AN_IMAGE).proposals
-    judged = {one.tag for one in proposals}
     return rendered(
         request,
         "picture.html",
@@ -115,7 +115,7 @@ def by_picture(
         proposed=[one for one in proposals if one.action == "add"],
         doubted=[one for one in proposals if one.action == "doubt"],
         kept=[one for one in proposals if one.action == "keep"],
-        others=[one for one in record.tags if one.tag not in judged],
+        others=plain_tags(catalogue, record.image, (one.tag for one in proposals)),
         last=last,
     )
 

@@ -111,7 +111,8 @@ function decide(item, verdict) {
 
 async function refreshed(item) {
   const image = await api(`images/${item.dataset.image}`).catch(() => null);
-  const found = image?.proposals.find((one) => one.tag === item.dataset.tag);
+  const tags = image ? [...image.proposals, ...image.others] : [];
+  const found = tags.find((one) => one.tag === item.dataset.tag);
   if (found) show(item, found.verdict, found.version);
 }
 
