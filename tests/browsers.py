@@ -3,6 +3,8 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -13,6 +15,11 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backgroun
 MOST_MS = 20_000
 """For conditions that are awaited; a machine may be busy."""
 
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+AXE = "axe_playwright_python"
+"""The package that axe-core comes with."""
+
+needs_axe = pytest.mark.skipif(find_spec(AXE) is None, reason="axe-core is not installed")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="there is no chromium on PATH")
 
 
@@ -42,3 +49,15 @@ def page_of(browser: Browser, url: str, name: str, **options: Any) -> Iterator[P
 def said(page: Page, words: str) -> None:
     """Wait until the page announces something."""
     expect(page.locator("#status")).to_contain_text(words)
+
+
+def violations(page: Page) -> list[str]:
+    """Return what breaks a rule of WCAG 2.2, levels A and AA: the rule and the elements."""
+    page.evaluate((resources.files(AXE) / "axe.min.js").read_text(encoding="utf-8"))
+    options = {"runOnly": {"type": "tag", "values": WCAG}, "resultTypes": ["violations"]}
+    found = page.evaluate("(options) => axe.run(document, options)", options)
+    return [
+        f"{one['id']}: {one['help']}: {node['html'][:160]}: {node['failureSummary'][:300]}"
+        for one in found["violations"]
+        for node in one["nodes"][:4]
+    ]

@@ -2,17 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browsers import needs_browser, page_of, said
+from browsers import needs_axe, needs_browser, page_of, said, violations
 from web_sites import Running, made_site, running
 
-axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
-RULES = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
-WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 PAGES = [
     "/",
     "/?action=doubt",
@@ -35,7 +31,7 @@ PAGES = [
     "/nothing",
 ]
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, needs_axe]
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +53,6 @@ def server(tmp_path_factory) -> Iterator[Running]:
 def page(browser: Browser, server: Running) -> Iterator[Page]:
     with page_of(browser, server.url, "anna", bypass_csp=True) as found:
         yield found
-
-
-def violations(page: Page) -> list[str]:
-    """Return what breaks a rule of WCAG 2.2, levels A and AA: the rule and the elements."""
-    page.evaluate(RULES)
-    options = {"runOnly": {"type": "tag", "values": WCAG}, "resultTypes": ["violations"]}
-    found = page.evaluate("(options) => axe.run(document, options)", options)
-    return [
-        f"{one['id']}: {one['help']}: {node['html'][:160]}: {node['failureSummary'][:300]}"
-        for one in found["violations"]
-        for node in one["nodes"][:4]
-    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
