@@ -1,7 +1,7 @@
 """What the commands about a catalogue share."""
 
 import getpass
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +36,13 @@ by_option = click.option("--by", help="Who does this, for the record; else your 
 sidecars_option = click.option(
     "--sidecars", is_flag=True, help="Also write XMP sidecars beside the images."
 )
+
+
+def changing_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of all that changes tags."""
+    for option in (by_option, dry_run_option, root_option, sidecars_option, catalogue_option):
+        command = option(command)
+    return command
 
 
 def person(named: str | None) -> str:

@@ -1,24 +1,29 @@
 """``sugartag tags``: the vocabulary of a collection, and its hygiene."""
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sugartag.cli.catalogues import (
     by_option,
     catalogue_option,
-    dry_run_option,
+    changing_options,
     fail_with,
     opened,
     person,
     print_outcome,
     print_plans,
-    root_option,
-    sidecars_option,
 )
 from sugartag.cli.options import FOLDER
 from sugartag.errors import SettingsError
+
+if TYPE_CHECKING:
+    from sugartag.changes import Catalogue
+    from sugartag.changes.applying import Wanted
+    from sugartag.changes.plans import ImagePlan, Outcome
 
 
 @click.group("tags")
@@ -137,62 +142,54 @@ def implies(
 
 @command.command("bake")
 @click.argument("collection", type=FOLDER)
-@catalogue_option
-@sidecars_option
-@root_option
-@dry_run_option
-@by_option
-def bake(
-    collection: Path,
-    catalogue: Path | None,
-    sidecars: bool,
-    images_root: Path | None,
-    dry_run: bool,
-    by: str | None,
-) -> None:
+@changing_options
+def bake(collection: Path, **asked: Any) -> None:
     """Make the aliases and implications of COLLECTION real."""
     from sugartag.changes import vocabulary
-    from sugartag.changes.applying import Wanted
 
-    root = None if images_root is None else str(images_root.resolve())
-    wanted = Wanted(sidecars=sidecars, images_root=root)
-    with opened(collection, catalogue, untouched=dry_run) as found:
-        if dry_run:
-            rules = vocabulary.rules_of(found)
-            print_plans(vocabulary.bake_plans(found, rules, person(by)))
-            return
-        outcome = vocabulary.bake(found, wanted, by=person(by))
-    print_outcome(outcome, collection)
-    fail_with(outcome.problems, "sidecars could not be written")
+    _change(
+        collection,
+        plans=lambda found, by: vocabulary.bake_plans(found, vocabulary.rules_of(found), by),
+        carry_out=lambda found, wanted, by: vocabulary.bake(found, wanted, by=by),
+        **asked,
+    )
 
 
 @command.command("drop")
 @click.argument("collection", type=FOLDER)
 @click.argument("tags", nargs=-1, required=True)
-@catalogue_option
-@sidecars_option
-@root_option
-@dry_run_option
-@by_option
-def drop(
+@changing_options
+def drop(collection: Path, tags: tuple[str, ...], **asked: Any) -> None:
+    """Remove TAGS from every image of COLLECTION."""
+    from sugartag.changes import vocabulary
+
+    _change(
+        collection,
+        plans=lambda found, _: vocabulary.drop_plans(found, tags),
+        carry_out=lambda found, wanted, by: vocabulary.drop(found, tags, wanted, by=by),
+        **asked,
+    )
+
+
+def _change(
     collection: Path,
-    tags: tuple[str, ...],
+    *,
+    plans: Callable[["Catalogue", str], Iterable["ImagePlan"]],
+    carry_out: Callable[["Catalogue", "Wanted", str], "Outcome"],
     catalogue: Path | None,
     sidecars: bool,
     images_root: Path | None,
     dry_run: bool,
     by: str | None,
 ) -> None:
-    """Remove TAGS from every image of COLLECTION."""
-    from sugartag.changes import vocabulary
+    """Change the tags of a collection as a run, or print what would change."""
     from sugartag.changes.applying import Wanted
 
     root = None if images_root is None else str(images_root.resolve())
-    wanted = Wanted(sidecars=sidecars, images_root=root)
     with opened(collection, catalogue, untouched=dry_run) as found:
         if dry_run:
-            print_plans(vocabulary.drop_plans(found, tags))
+            print_plans(plans(found, person(by)))
             return
-        outcome = vocabulary.drop(found, tags, wanted, by=person(by))
+        outcome = carry_out(found, Wanted(sidecars=sidecars, images_root=root), person(by))
     print_outcome(outcome, collection)
     fail_with(outcome.problems, "sidecars could not be written")
