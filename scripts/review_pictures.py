@@ -2,8 +2,11 @@
 
     SUGARTAG_DATA=data python scripts/review_pictures.py --out docs/images
 
-The photographs are those of DOCUMERICA. Four in ten of their tags are hidden first, so that there
-is something to propose.
+The photographs are those of DOCUMERICA. For the pictures of additions, four in ten of their
+keywords are hidden first, so that there is something to propose. For those of tags to check,
+nothing is hidden; one photograph in five is given a keyword of another one, and the page is asked
+for all tags that are less probable than 70 %: by itself, the model doubts none of so small a
+collection. Which tag and photograph are shown is not chosen: they are the first of their lists.
 """
 
 import argparse
@@ -32,6 +35,8 @@ from sugartag.web.serving import Address, listening, make_site, open_for_review,
 
 HIDDEN = 0.4
 THRESHOLDS = Thresholds(add=0.3)
+PLANTED = 0.2
+TO_CHECK = Thresholds(add=0.3, doubt=0.7)
 DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 MOST_BYTES = 290 << 10
 COLOURS = (256, 192, 128, 96)
@@ -50,18 +55,23 @@ def main() -> int:
     if not asked.data:
         parser.error("name the folder that holds documerica/ with --data or SUGARTAG_DATA")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        make_photos(Path(asked.data) / "documerica", Path(folder))
-        with served(Path(folder)) as url:
-            browser = playwright.chromium.launch(
-                executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-            )
+        data = Path(asked.data) / "documerica"
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )
+        make_photos(data, Path(folder) / "hidden", hidden=HIDDEN)
+        with served(Path(folder) / "hidden", THRESHOLDS) as url:
             take_pictures(browser, url, asked.out)
-            browser.close()
+        make_photos(data, Path(folder) / "planted", planted=PLANTED)
+        with served(Path(folder) / "planted", TO_CHECK) as url:
+            take_doubts(browser, url, asked.out)
+        browser.close()
     return 0
 
 
-def make_photos(data: Path, out: Path) -> None:
-    """Import the photographs that are there as files, with some of their tags."""
+def make_photos(data: Path, out: Path, *, hidden: float = 0, planted: float = 0) -> None:
+    """Import the photographs that are there as files, with some keywords hidden or misplaced."""
+    out.mkdir()
     rng = np.random.default_rng(0)
     with (data / "images.csv").open(encoding="utf-8") as file:
         row_of = {row["image_id"]: number for number, row in enumerate(csv.DictReader(file))}
@@ -71,7 +81,10 @@ def make_photos(data: Path, out: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(["image_id", "owner", "tags", "path", "title"])
         for one in photos:
-            tags = [tag for tag in one["keywords"].split("|") if rng.random() > HIDDEN]
+            tags = [tag for tag in one["keywords"].split("|") if rng.random() >= hidden]
+            if rng.random() < planted:
+                other = photos[int(rng.integers(len(photos)))]["keywords"].split("|")
+                tags = list(dict.fromkeys([*tags, str(rng.choice(other))]))
             title = f"{one['place']}, {one['date']}"
             name = one["file"].removesuffix(".jpg")
             writer.writerow([name, one["creator"], "|".join(tags), one["file"], title])
@@ -90,11 +103,11 @@ def make_photos(data: Path, out: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, thresholds: Thresholds) -> Iterator[str]:
     """Serve the photographs over loopback."""
     address, engine = Address(port=0), LocalEngine()
     opened = open_for_review(
-        folder / "photos", model=folder / "photos.model", engine=engine, thresholds=THRESHOLDS
+        folder / "photos", model=folder / "photos.model", engine=engine, thresholds=thresholds
     )
     site = make_site(
         opened,
@@ -102,7 +115,7 @@ def served(folder: Path) -> Iterator[str]:
         engine=engine,
         address=address,
         accounts=Accounts(),
-        thresholds=THRESHOLDS,
+        thresholds=thresholds,
     )
     server = server_of(site, address)
     with opened.catalogue, listening(address) as listener:
@@ -139,6 +152,23 @@ def take_pictures(browser: Browser, url: str, out: Path) -> None:
     page = opened(browser, url, PHONE, "light")
     page.goto("/tag?tag=river&line=0.5")
     kept(page, out / "review-phone.png")
+
+
+def take_doubts(browser: Browser, url: str, out: Path) -> None:
+    """Take the first tag to check, and the first picture of it, on a desk and on a phone."""
+    page = opened(browser, url, DESKTOP, "light")
+    page.goto("/?action=doubt")
+    page.locator(".tile").first.click()
+    page.locator(".card").first.wait_for()
+    kept(page, out / "review-check.png")
+    page.locator(".card .picture").first.click()
+    page.locator(".chip.doubt").first.wait_for()
+    kept(page, out / "review-check-picture.png")
+    address = page.url
+    page = opened(browser, url, PHONE, "light")
+    page.goto(address)
+    page.locator(".chip.doubt").first.scroll_into_view_if_needed()
+    kept(page, out / "review-check-phone.png")
 
 
 def opened(browser: Browser, url: str, size: dict[str, int], scheme: str) -> Page:

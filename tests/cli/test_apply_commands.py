@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -10,6 +11,7 @@ from photographs import TAGS, files_of, photographs
 from sugartag.changes.catalogue import Catalogue
 from sugartag.cli.main import main
 from sugartag.metadata.xmp import read_xmp
+from tables import write_table
 
 CHANGES = """image_id,tag,action,score,reason,run_id,decision
 a,sun,add,0.9,why,run-1,accept
@@ -50,7 +52,7 @@ def test_a_dry_run_prints_the_diff_and_writes_nothing(folder):
         "a  sub/a.jpg",
         "  - sea  (given by anna)",
         "  + sun  (accepted by file:changes.csv)",
-        "1 tags to add and 1 to remove, in 1 images",
+        "1 tag to add and 1 to remove, in 1 image",
     ]
     assert (names_in(folder), files_of(folder)) == (before, files)
 
@@ -73,7 +75,7 @@ def test_apply_and_undo_as_the_commands_say(folder):
 
     undone = run(*hint.split())
 
-    assert "2 tags and 1 sidecars undone" in undone.output
+    assert "2 tags and 1 sidecar undone" in undone.output
     assert files_of(folder) == files
 
 
@@ -93,7 +95,7 @@ def test_additions_above_a_probability_are_added_on_request(folder):
         (["apply", "out", "--above", "0.5", "--accepted-only"], "exclude each other"),
         (["apply", "out", "--to-csv", "a.txt"], "must end in .csv"),
         (["apply", "missing"], "does not exist"),
-        (["undo", "out"], "name the run to undo: there is none"),
+        (["undo", "out"], "there is nothing to undo"),
         (["undo", "out", "x"], "nothing was applied yet"),
         (["export", "out", "--out", "a.doc"], "must end in one of"),
         (["export", "out", "--to", "cleanlab", "--out", "c"], "holds no proposals"),
@@ -157,3 +159,43 @@ def test_every_export_is_written_by_its_command(folder):
     }.items():
         run("export", folder / "out", "--to", kind, "--out", folder / name, "--min-uses", 1)
         assert (folder / name).exists()
+
+
+def test_search_prints_what_it_finds_with_the_place_by_given_tags(folder):
+    run("apply", folder / "out", folder / "changes.csv")
+
+    lines = run("search", folder / "out", "sun OR sea").stdout.splitlines()
+
+    assert lines == [
+        "     1  100.0 %  a  (no. 1 by given tags)",
+        "     2  100.0 %  b  (no. 2 by given tags)",
+        "     3  100.0 %  e  (no. 3 by given tags)",
+        "3 images",
+    ]
+    first = run("search", folder / "out", "sun OR sea", "--limit", 1).stdout.splitlines()
+    assert first[-1] == "3 images; the next with --offset 1"
+    found = json.loads(run("search", folder / "out", "dog", "--json").stdout)
+    assert (found["total"], found["hits"][0]["image_id"]) == (2, "a")
+
+
+def test_a_query_that_cannot_be_read_is_one_line(folder):
+    result = run("search", folder / "out", "sun AND", code=2)
+
+    assert result.stderr.splitlines() == ["error: the query lacks a word at its end: 'sun AND'"]
+
+
+def test_search_by_a_model_asks_it_first(folder):
+    np.save(folder / "features.npy", np.random.default_rng(0).normal(size=(6, 4)))
+    rows = [{"image_id": k, "owner": k % 2, "tags": ["sea", "sun"][k % 2 :]} for k in range(6)]
+    table = write_table(
+        folder / "table2.jsonl", [{**one, "image_id": f"{one['image_id']}"} for one in rows]
+    )
+    run("import", table, "--out", folder / "small", "--features", folder / "features.npy")
+    run("fit", folder / "small", "--out", folder / "model", "--method", "tag-vote")
+
+    result = run("search", folder / "small", "sea score>0", "--model", folder / "model")
+
+    assert result.stdout.splitlines()[-1].endswith(" images")
+    with Catalogue.open(folder / "small.catalogue.sqlite") as catalogue:
+        assert [one.method for one in catalogue.runs("suggest")] == ["tag-vote"]
+    run("search", folder / "small", "sea", "--model", folder / "model", "--run", "x", code=2)

@@ -10,17 +10,12 @@ from importlib.resources import files
 
 import pytest
 
+from reports import made_report
 from sugartag.report.content import (
-    Charts,
     Counts,
-    Interval,
-    MethodRow,
     Picture,
-    RecoveryCurve,
     Report,
     Verdict,
-    count_added,
-    count_scores,
 )
 from sugartag.report.page import MOST_KEPT, render, write_report
 
@@ -65,38 +60,6 @@ class Reader(HTMLParser):
         return "".join(text for parent, text in self.texts if parent == name)
 
 
-def _report(word: str = "word") -> Report:
-    verdicts = (
-        Verdict(f"kept {word}", "keep", 0.934, f"why {word}"),
-        Verdict(f"doubted {word}", "doubt", 0.04, f"why not {word}"),
-        Verdict(f"found {word}", "add", 0.88, f"because {word}", recovered=True),
-        Verdict(f"new {word}", "add", 0.5, "", recovered=False),
-    )
-    rows = (
-        MethodRow(f"good {word}", {"map": 0.6, "miap": 0.7}, word, 1.0, 2.0, 300.0,
-                  {"map": Interval(0.55, 0.65)}),
-        MethodRow(f"poor {word}", {"map": 0.2, "miap": 0.3}, word),
-    )  # fmt: skip
-    return Report(
-        title=f"Title {word}",
-        lead=f"Lead {word}",
-        evidence=f"looks {word}",
-        counts=Counts(1234, 56, 7, 89, 10, hidden=40, recovered=25),
-        pictures=(Picture(b"bytes", "image/webp", f"Drawing {word}", f"ann {word}", verdicts),),
-        comparison=rows,
-        best=rows[0].name,
-        protocol=f"Protocol {word}",
-        charts=Charts(
-            scores=count_scores(verdicts),
-            most_added=count_added(verdicts),
-            recovery=(RecoveryCurve(f"good {word}", (0.1, 0.4)),),
-        ),
-        facts=((f"seed {word}", f"0 {word}"),),
-        commands=(f"sugartag demo {word}",),
-        notes=(f"Note {word}",),
-    )
-
-
 def _empty() -> Report:
     return Report("Nothing yet", "A lead.", Counts(0, 0, 0, 0, 0))
 
@@ -109,7 +72,7 @@ def _picture(*verdicts: Verdict) -> Picture:
     return Picture(b"bytes", "image/png", "A cat", "ann", verdicts)
 
 
-@pytest.mark.parametrize("report", [_report(), _report(HOSTILE), _empty()])
+@pytest.mark.parametrize("report", [made_report(), made_report(HOSTILE), _empty()])
 def test_the_page_is_well_formed(report):
     page = Reader(render(report))
 
@@ -120,8 +83,8 @@ def test_the_page_is_well_formed(report):
 
 
 def test_hostile_words_stay_words():
-    page = Reader(render(_report(HOSTILE)))
-    harmless = Reader(render(_report()))
+    page = Reader(render(made_report(HOSTILE)))
+    harmless = Reader(render(made_report()))
 
     assert [(tag, *found) for tag, found in page.elements] == [
         (tag, *found) for tag, found in harmless.elements
@@ -135,13 +98,13 @@ def test_hostile_words_stay_words():
      "why not", "because", "good", "poor", "Protocol", "seed", "0", "sugartag demo", "Note"],
 )  # fmt: skip
 def test_every_text_of_the_report_can_be_read(words):
-    page = Reader(render(_report(HOSTILE)))
+    page = Reader(render(made_report(HOSTILE)))
 
     assert f"{words} {HOSTILE}" in "".join(text for _, text in page.texts)
 
 
 def test_nothing_is_requested_from_anywhere():
-    page = Reader(render(_report(HOSTILE)))
+    page = Reader(render(made_report(HOSTILE)))
 
     names = {"src", "href", "srcset", "action", "data", "poster", "xlink:href"}
     addresses = [found[name] for _, found in page.elements for name in names & found.keys()]
@@ -152,7 +115,7 @@ def test_nothing_is_requested_from_anywhere():
 
 
 def test_the_policy_allows_this_style_and_this_script_and_nothing_else():
-    page = Reader(render(_report(HOSTILE)))
+    page = Reader(render(made_report(HOSTILE)))
 
     policy = next(meta["content"] for meta in page.all("meta") if "http-equiv" in meta)
     for name in ("style", "script"):
@@ -163,7 +126,7 @@ def test_the_policy_allows_this_style_and_this_script_and_nothing_else():
 
 
 def test_pictures_travel_inside_the_page_and_have_words_for_those_who_cannot_see():
-    page = Reader(render(_report()))
+    page = Reader(render(made_report()))
 
     (image,) = page.all("img")
     assert image["src"] == "data:image/webp;base64," + base64.b64encode(b"bytes").decode()
@@ -171,7 +134,7 @@ def test_pictures_travel_inside_the_page_and_have_words_for_those_who_cannot_see
 
 
 def test_tags_are_marked_as_kept_doubted_added_and_found_again():
-    page = Reader(render(_pictures(*_report().pictures)))
+    page = Reader(render(_pictures(*made_report().pictures)))
 
     chips = [chip["class"] for chip in page.all("li", "chip")]
     assert chips == ["chip keep", "chip doubt", "chip add recovered", "chip add"]
@@ -202,7 +165,7 @@ def test_the_legend_explains_found_tags_only_where_there_are_some():
     without = render(_pictures(_picture(Verdict("cat", "add", 0.9))))
 
     assert "we had hidden it" not in without
-    assert "we had hidden it" in render(_report())
+    assert "we had hidden it" in render(made_report())
 
 
 def test_without_the_script_all_cards_are_there_and_the_filter_is_not():
@@ -224,7 +187,7 @@ def test_an_image_without_title_or_owner_says_so():
 
 
 def test_the_counts_are_the_first_thing_to_read():
-    page = Reader(render(_report()))
+    page = Reader(render(made_report()))
 
     assert page.inside("dd").startswith("1,2345678910" + "25")
     assert "of 40" in page.inside("small")
@@ -243,9 +206,9 @@ def test_writing_replaces_the_page_and_leaves_nothing_beside_it(tmp_path):
     target = tmp_path / "out" / "report.html"
 
     write_report(_empty(), target)
-    write_report(_report(), target)
+    write_report(made_report(), target)
 
-    assert target.read_bytes() == render(_report()).encode()
+    assert target.read_bytes() == render(made_report()).encode()
     assert list(target.parent.iterdir()) == [target]
 
 

@@ -5,9 +5,17 @@ from pathlib import Path
 
 import httpx
 import pytest
+from playwright.sync_api import Browser
 
+from browsers import chromium
 from sugartag.web.site import Site
 from web_sites import Running, made_site, running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture

@@ -1,48 +1,22 @@
 """The review page in a real browser, by keyboard: decide, undo, why, search, learn, two at once."""
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+from browsers import needs_browser, page_of, said
 from sugartag.web.site import Site
 from web_sites import Running
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-MOST_MS = 20_000
-"""For conditions that are awaited; a machine may be busy."""
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium on PATH")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=MOST_MS)
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield found
-        found.close()
+pytestmark = needs_browser
 
 
 @pytest.fixture
 def page(browser: Browser, server: Running) -> Iterator[Page]:
-    yield from opened(browser, server, "anna")
-
-
-def opened(browser: Browser, server: Running, name: str, **options: object) -> Iterator[Page]:
-    """Yield a page of a reviewer's own browser; an error in a script fails the test."""
-    context = browser.new_context(base_url=server.url, **options)
-    context.set_default_timeout(MOST_MS)
-    context.add_cookies([{"name": "sugartag-8000-name", "value": name, "url": server.url}])
-    found = context.new_page()
-    errors: list[str] = []
-    found.on("pageerror", lambda error: errors.append(str(error)))
-    yield found
-    context.close()
-    assert errors == []
+    with page_of(browser, server.url, "anna") as found:
+        yield found
 
 
 def standing(site: Site, image_id: str, tag: str = "sea") -> str | None:
@@ -52,10 +26,6 @@ def standing(site: Site, image_id: str, tag: str = "sea") -> str | None:
 def card(page: Page, number: int):
     """Return the card of picture ``p<number>``; numbers in the catalogue begin with 1."""
     return page.locator(f"#c{number + 1}")
-
-
-def said(page: Page, words: str) -> None:
-    expect(page.locator("#status")).to_contain_text(words)
 
 
 def test_reviewing_a_tag_by_keyboard_and_undoing(page, site):
@@ -153,8 +123,14 @@ def test_searching_by_keyboard_and_the_list_of_keys(page):
 
 
 def test_two_reviewers_at_the_same_moment_lose_nothing(browser, server):
-    pages = [opened(browser, server, name) for name in ("anna", "ben")]
-    anna, ben = (next(one) for one in pages)
+    with (
+        page_of(browser, server.url, "anna") as anna,
+        page_of(browser, server.url, "ben") as ben,
+    ):
+        both_decide(server, anna, ben)
+
+
+def both_decide(server: Running, anna: Page, ben: Page) -> None:
     for one in (anna, ben):
         one.goto("/tag?tag=sea")
         expect(card(one, 0)).to_be_focused()
@@ -178,8 +154,6 @@ def test_two_reviewers_at_the_same_moment_lose_nothing(browser, server):
         log[0].reviewer,
         "ben" if log[0].reviewer == "anna" else "anna",
     ]
-    for one in pages:
-        assert next(one, None) is None
 
 
 def test_learning_from_decisions_and_applying_with_a_difference_first(page, site):
@@ -200,23 +174,30 @@ def test_learning_from_decisions_and_applying_with_a_difference_first(page, site
     expect(page.get_by_role("status").first).to_contain_text("3 tags added")
     assert (site.pictures.root / "0.png.xmp").exists()
     page.get_by_role("button", name=re.compile("^Undo ")).click()
-    expect(page.get_by_role("status").first).to_contain_text("is undone")
+    expect(page.get_by_role("status").first).to_contain_text("3 tags and 3 sidecars undone")
     assert not (site.pictures.root / "0.png.xmp").exists()
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(browser, server):
-    pages = opened(browser, server, "anna", viewport={"width": 390, "height": 844}, has_touch=True)
-    page = next(pages)
-    for path in ("/", "/tag?tag=sea", "/picture/1", "/search?q=sea", "/learn", "/apply", "/help"):
-        page.goto(path)
-        expect(page.locator("html[data-ready]")).to_be_attached()
-        width = page.locator("html").evaluate("(root) => root.scrollWidth")
-        assert width <= 390, path
-    page.goto("/tag?tag=sea")
-    card(page, 0).get_by_role("button", name="Yes").tap()
-    said(page, "Yes to")
-    assert standing(server.site, "p0") == "accept"
-    assert next(pages, None) is None
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+    with page_of(browser, server.url, "anna", **phone) as page:
+        for path in (
+            "/",
+            "/tag?tag=sea",
+            "/picture/1",
+            "/search?q=sea",
+            "/learn",
+            "/apply",
+            "/help",
+        ):
+            page.goto(path)
+            expect(page.locator("html[data-ready]")).to_be_attached()
+            width = page.locator("html").evaluate("(root) => root.scrollWidth")
+            assert width <= 390, path
+        page.goto("/tag?tag=sea")
+        card(page, 0).get_by_role("button", name="Yes").tap()
+        said(page, "Yes to")
+        assert standing(server.site, "p0") == "accept"
 
 
 def test_the_pictures_are_there_and_everything_has_a_name(page):

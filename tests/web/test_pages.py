@@ -1,12 +1,25 @@
 """The pages without a script, and the JSON API."""
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from sugartag.engine import LocalEngine
 from sugartag.errors import SettingsError
+from sugartag.pipeline.model import save_model
 from sugartag.web.accounts import Accounts
-from sugartag.web.serving import Address, address_line, check_reachable, listening
+from sugartag.web.learning import Learned
+from sugartag.web.serving import (
+    Address,
+    Opened,
+    address_line,
+    check_reachable,
+    listening,
+    make_site,
+    open_for_review,
+)
 
 
 def hidden_fields(page: str, action: str) -> list[dict[str, str]]:
@@ -148,9 +161,9 @@ def test_applying_shows_the_difference_first_and_can_be_undone(client, site, dec
     sidecars = {one.name for one in site.pictures.root.iterdir()} - before
     undone = sent(client, done, "/apply/undo").text
 
-    assert "1 tags added, 1 removed" in done
+    assert "1 tag added and 1 removed" in done
     assert sidecars == {"0.png.xmp"}  # nothing has to be taken out of a file that is not there
-    assert "is undone" in undone
+    assert "2 tags and 1 sidecar undone" in undone
     assert {one.name for one in site.pictures.root.iterdir()} == before
 
 
@@ -196,7 +209,67 @@ def test_learning_from_nothing_says_so(client, site):
     client.post("/api/learn")
 
     assert site.learner.wait(60).state == "failed"
-    assert "nothing has been decided yet" in client.get("/learn").text
+    assert "Nothing has been decided yet" in client.get("/learn").text
+
+
+def test_what_was_learned_is_there_when_the_server_is_started_again(client, site, decide, tmp_path):
+    given = site.learner.explainer("").model
+    folder = tmp_path / "photos.model"
+    save_model(given, folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    decide("p0", "sea", "accept")
+    decide("p3", "sea", "accept")
+    site.learner.start()
+    learned = site.learner.wait(60)
+
+    opened, said = again(site, model=folder)
+
+    assert said[-1].startswith("learned from 2 decisions, at ")
+    assert opened.learned[0] == learned
+    assert opened.catalogue.latest_run() == opened.learned[1].run_id == learned.after
+    anew = make_site(opened, name="x", engine=LocalEngine(), address=Address(), accounts=Accounts())
+    assert anew.explainer(learned.after).model.run_id == learned.after
+    assert anew.explainer(given.run_id).model.run_id == given.run_id
+    after = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert after == before
+
+
+def test_what_another_model_learned_or_is_damaged_is_named_and_not_used(
+    client, site, decide, tmp_path
+):
+    given = site.learner.explainer("").model
+    decide("p0", "sea", "accept")
+    site.learner.start()
+    site.learner.wait(60)
+    save_model(replace(given, run_id="sugar-plus-other"), tmp_path / "other.model")
+    save_model(given, tmp_path / "photos.model")
+
+    opened, said = again(site, model=tmp_path / "other.model")
+    assert opened.learned == (Learned(), None)
+    assert "learned with another model" in said[0]
+
+    (site.learner.folder / "manifest.json").write_text("{}")
+    opened, said = again(site, model=tmp_path / "photos.model")
+    assert opened.learned == (Learned(), None)
+    assert "what was learned is not used" in said[0]
+
+
+def test_the_folder_of_what_was_learned_is_no_model_to_start_with(site, decide):
+    decide("p0", "sea", "accept")
+    site.learner.start()
+    site.learner.wait(60)
+
+    with pytest.raises(SettingsError, match="name the model that it came from"):
+        again(site, model=site.learner.folder)
+
+
+def again(site, *, model: Path) -> tuple[Opened, list[str]]:
+    """Open what a site shows as a server does that is started again."""
+    said: list[str] = []
+    folder = site.catalogue.path.with_name("photos")
+    opened = open_for_review(folder, model=model, engine=LocalEngine(), say=said.append)
+    opened.catalogue.close()
+    return opened, said
 
 
 def test_another_address_is_refused_while_nobody_has_a_password():

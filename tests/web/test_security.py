@@ -6,15 +6,18 @@ import stat
 from contextlib import closing
 from functools import cache
 
+import anyio
 import httpx
 import pytest
 from PIL import Image
+from starlette.types import Message
 
 from sugartag.changes.catalogue import Catalogue
 from sugartag.errors import SettingsError, StorageError
 from sugartag.pipeline.changes import Change
 from sugartag.web.accounts import Accounts, load_accounts
-from sugartag.web.guard import HEADERS, LARGEST_BODY, Rules
+from sugartag.web.app import make_app
+from sugartag.web.guard import HEADERS, LARGEST_BODY, Guard, Rules
 from sugartag.web.pictures import Pictures
 from sugartag.web.serving import Address
 from sugartag.web.sessions import GuessLimit, Sessions
@@ -107,6 +110,23 @@ def test_an_oversized_body_is_refused_before_it_is_read(client):
     assert answer.status_code == 413
 
 
+def test_a_body_that_is_announced_as_too_large_is_not_read_at_all(site):
+    async def received() -> Message:
+        raise AssertionError("the body was read")
+
+    answers: list[Message] = []
+
+    async def sent(message: Message) -> None:
+        answers.append(message)
+
+    headers = [(b"host", b"127.0.0.1"), (b"content-length", b"%d" % (LARGEST_BODY + 1))]
+    scope = {"type": "http", "method": "POST", "path": "/decide", "headers": headers}
+    guard = Guard(make_app(site), rules=site.rules, sessions=site.sessions, accounts=site.accounts)
+    anyio.run(guard, scope, received, sent)
+
+    assert answers[0]["status"] == 413
+
+
 def test_an_oversized_body_of_unknown_length_is_refused(client):
     parts = (b"x" * 65536 for _ in range(LARGEST_BODY // 65536 + 2))
 
@@ -180,6 +200,24 @@ def test_a_picture_with_too_many_pixels_is_not_decoded(tmp_path, monkeypatch):
     assert Pictures(tmp_path, tmp_path / "kept").thumbnail("huge.png", "grid") is not None
 
 
+@pytest.mark.parametrize("kind", ["PPM", "TGA", "PCX", "ICO"])
+def test_a_format_that_photographs_do_not_have_is_not_opened(tmp_path, kind):
+    Image.new("RGB", (32, 32), "red").save(tmp_path / "a.jpg", kind)
+
+    assert Pictures(tmp_path, tmp_path / "kept").thumbnail("a.jpg", "grid") is None
+
+
+def test_a_file_that_is_too_large_is_not_opened(tmp_path, monkeypatch):
+    Image.new("RGB", (32, 32), "red").save(tmp_path / "a.png")
+    size = (tmp_path / "a.png").stat().st_size
+    pictures = Pictures(tmp_path, tmp_path / "kept")
+
+    monkeypatch.setattr("sugartag.web.pictures.LARGEST_FILE", size - 1)
+    assert pictures.thumbnail("a.png", "grid") is None
+    monkeypatch.setattr("sugartag.web.pictures.LARGEST_FILE", size)
+    assert pictures.thumbnail("a.png", "grid") is not None
+
+
 def test_a_file_that_is_no_picture_is_not_sent(client, site):
     (site.pictures.root / "0.png").write_text("<svg onload=alert(1)>")
 
@@ -243,7 +281,7 @@ def test_refusals_have_the_headers_too(client):
     assert {name.lower() for name in HEADERS} <= set(answer.headers)
 
 
-ELSEWHERE = ["https://evil.example/", "//evil.example", "/\\evil.example", "x"]
+ELSEWHERE = ["https://evil.example/", "//evil.example", "/\\evil.example", "/\t/evil.example", "x"]
 
 
 @pytest.mark.parametrize("back", ELSEWHERE)
@@ -358,6 +396,7 @@ def test_signing_in_begins_a_new_session_and_the_cookie_is_not_for_scripts(guard
         form = {"name": "anna", "password": PASSWORD, "csrf": first.json()["csrf"]}
         answer = client.post("/login", data=form)
         assert dict(client.cookies) != before
+        assert [server.site.sessions.get(key) for key in before.values()] == [None]
         client.cookies.update(before)
     for one in (first, answer):
         flags = one.headers["set-cookie"]

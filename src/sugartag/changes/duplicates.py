@@ -17,8 +17,12 @@ ALWAYS_TOGETHER = 0.8
 """Images that have both tags, of those that have either."""
 SAME_COMPANY = 0.9
 """Cosine of what two tags are used with, apart from each other."""
+SELDOM_TOGETHER = 0.1
+"""Of the uses of the rarer one: who calls it by one name does not call it by the other too."""
 SAME_MEANING = 0.85
 """Cosine of the word vectors of two names."""
+KINDS = ("same letters", "plural", "spelling", "WordNet", "meaning", "together", "company")
+"""How two tags can be alike, what is surest first."""
 MOST_TAGS, MOST_SYNONYMS = 5_000, 50
 """Of a larger vocabulary only the tags that are used most are compared by meaning or company."""
 
@@ -32,12 +36,11 @@ class Duplicate:
     other: str
     other_uses: int
     kind: str
-    """One of ``same letters``, ``plural``, ``spelling``, ``WordNet``, ``meaning``, ``together``
-    and ``company``."""
+    """One of ``KINDS``."""
 
 
 def near_duplicates(catalogue: Catalogue) -> list[Duplicate]:
-    """Return pairs of tags that look like one, each pair once, the most used first."""
+    """Return pairs of tags that look like one, each once: the surest kind first, then by use."""
     names, uses = _used(catalogue)
     pairs: dict[tuple[str, str], str] = {}
     number = {name: place for place, name in enumerate(names)}
@@ -56,7 +59,7 @@ def near_duplicates(catalogue: Catalogue) -> list[Duplicate]:
             Duplicate(tag, uses[number[tag]], other, uses[number[other]], kind)
             for (tag, other), kind in pairs.items()
         ),
-        key=lambda pair: (-pair.other_uses, pair.tag, pair.other),
+        key=lambda pair: (KINDS.index(pair.kind), -pair.other_uses, pair.tag, pair.other),
     )
 
 
@@ -104,6 +107,7 @@ def _by_company(
 
 def _company(together: SparseRows) -> list[tuple[int, int]]:
     """Return the pairs of tags whose other company is the same."""
+    count = together.diagonal()
     others = sparse.csr_array(together.astype(np.float64))
     others.setdiag(0)
     others.eliminate_zeros()
@@ -113,7 +117,8 @@ def _company(together: SparseRows) -> list[tuple[int, int]]:
     # What the two are used with apart from each other: their own uses together do not count.
     own = np.asarray(others[i, j]).ravel() if len(i) else np.zeros(0)
     length = np.sqrt(np.maximum((square[i] - own**2) * (square[j] - own**2), 0))
-    alike = (length > 0) & (products.data >= SAME_COMPANY * length)
+    instead = own <= SELDOM_TOGETHER * np.minimum(count[i], count[j])
+    alike = instead & (length > 0) & (products.data >= SAME_COMPANY * length)
     return list(zip(i[alike].tolist(), j[alike].tolist(), strict=True))
 
 

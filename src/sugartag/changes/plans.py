@@ -3,6 +3,11 @@
 from dataclasses import dataclass, field
 
 
+def counted(number: int, word: str, words: str | None = None) -> str:
+    """Return a number with its noun: 1 tag, 2 tags."""
+    return f"{number:,} {word if number == 1 else words or word + 's'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Where a tag comes from, as a row of the catalogue holds it."""
@@ -62,3 +67,9 @@ class Outcome:
     sidecars: int = 0
     problems: list[str] = field(default_factory=list)
     """What could not be done, a line each."""
+
+    def __str__(self) -> str:
+        """Say in a line what was done."""
+        done = f"{counted(self.added, 'tag')} added and {self.removed:,} removed"
+        where = f"{counted(self.sidecars, 'sidecar')} written, {counted(self.images, 'image')}"
+        return f"{self.run_id}: {done}, {where}"

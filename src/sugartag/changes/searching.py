@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sugartag._typing import BoolArray, FloatArray, IntArray
+from sugartag._typing import FloatArray, IntArray
 from sugartag.changes.catalogue import Catalogue
+from sugartag.changes.matches import Lookup, Match
 from sugartag.errors import SettingsError
 
-LIKELY = 0.5
-"""A tag that nobody gave counts from this probability on, if the query names no other."""
 LONGEST_QUERY = 1000
 MOST_TERMS = 50
 _TOKEN = re.compile(r'\s*(\(|\)|(?:\w+:)?"[^"]*"|[^\s()]+)')
@@ -57,138 +56,40 @@ def search(
 ) -> Found:
     """Return the images that a query finds, the most probable first."""
     with catalogue.reading():
-        n, count = catalogue.one("SELECT coalesce(max(image), 0) + 1, count(*) FROM images")
+        (n,) = catalogue.one("SELECT coalesce(max(image), 0) + 1 FROM images")
         number = catalogue.run_number(run)
         parsed = _Parser(query)
-        evaluation = _Evaluation(catalogue, number, n, parsed.score)
-        match = parsed.parse()(evaluation)
-        exists = evaluation.everything(whole=count == n - 1)
+        lookup = Lookup(catalogue, number, n, parsed.score)
+        match = parsed.parse()(lookup)
+        exists = lookup.everything()
         found = np.flatnonzero(match.found & exists)
         given = np.flatnonzero(match.given & exists)
-        order = found[np.argsort(-match.probability[found], kind="stable")]
-        ranks = dict(zip(given.tolist(), range(1, len(given) + 1), strict=True))
-        page = order[offset : offset + limit].tolist()
-        names = evaluation.names(page)
+        page = _best(found, match.probability[found], offset + limit)[offset:]
+        places = (np.searchsorted(given, page) + 1).tolist()
+        names = lookup.names(page.tolist())
         hits = [
-            Hit(image, names[image], float(p), image in ranks, ranks.get(image))
-            for image, p in zip(page, match.probability[page].tolist(), strict=True)
+            Hit(image, names[image], p, is_given, place if is_given else None)
+            for image, p, is_given, place in zip(
+                page.tolist(),
+                match.probability[page].tolist(),
+                match.given[page].tolist(),
+                places,
+                strict=True,
+            )
         ]
     return Found(tuple(hits), len(found))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Match:
-    """For every image: whether it is found, how probably, and whether by given tags."""
-
-    found: BoolArray
-    probability: FloatArray
-    given: BoolArray
-
-    def __and__(self, other: "_Match") -> "_Match":
-        return _Match(
-            self.found & other.found,
-            self.probability * other.probability,
-            self.given & other.given,
-        )
-
-    def __or__(self, other: "_Match") -> "_Match":
-        return _Match(
-            self.found | other.found,
-            np.maximum(self.probability, other.probability),
-            self.given | other.given,
-        )
-
-    def __invert__(self) -> "_Match":
-        return _Match(~self.found, 1 - self.probability, ~self.given)
+def _best(images: IntArray, probability: FloatArray, count: int) -> IntArray:
+    """Return the most probable images, of those that are equally probable the first ones."""
+    if count < len(images):
+        least = np.partition(probability, len(images) - count)[len(images) - count]
+        likely = probability >= least
+        images, probability = images[likely], probability[likely]
+    return images[np.argsort(-probability, kind="stable")][:count]
 
 
-_Term = Callable[["_Evaluation"], _Match]
-
-
-@dataclass(frozen=True, eq=False)
-class _Evaluation:
-    """Looks up the images of single terms."""
-
-    catalogue: Catalogue
-    run: int | None
-    n: int
-    score: float | None
-
-    def images(self, sql: str, *values: object) -> BoolArray:
-        """Return which images a query lists."""
-        found = np.zeros(self.n, dtype=np.bool_)
-        found[[row[0] for row in self.catalogue.all(sql, values)]] = True
-        return found
-
-    def everything(self, *, whole: bool = False) -> BoolArray:
-        """Return which images there are; ``whole`` if every number from 1 on is one of them."""
-        if not whole:
-            return self.images("SELECT image FROM images")
-        found = np.ones(self.n, dtype=np.bool_)
-        found[0] = False
-        return found
-
-    def fact(self, sql: str, *values: object) -> _Match:
-        """Return images for which something certainly holds."""
-        return self.certain(self.images(sql, *values))
-
-    @staticmethod
-    def certain(found: BoolArray) -> _Match:
-        """Return images for which something certainly holds."""
-        return _Match(found, found.astype(np.float64), found)
-
-    def tag(self, name: str) -> _Match:
-        """Return the images that have a tag, in whatever case it is written."""
-        tags = self._tags_called(name)
-        given = self.images(f"SELECT image FROM image_tags WHERE tag IN ({tags})")
-        probability: FloatArray = given.astype(np.float64)
-        if self.run is not None:
-            rows = self.catalogue.all(
-                f"SELECT image, probability FROM proposals WHERE run = {self.run} "
-                f"AND tag IN ({tags})"
-            )
-            places: IntArray = np.array([row[0] for row in rows], dtype=np.int64)
-            probability[places] = 0.0
-            np.maximum.at(probability, places, [row[1] for row in rows])
-        verdicts = self.catalogue.all(
-            f"SELECT image, verdict = 'accept' FROM decided WHERE tag IN ({tags}) "
-            "AND verdict IN ('accept', 'reject')"
-        )
-        for image, right in verdicts:
-            probability[image], given[image] = float(right), bool(right)
-        if self.score is not None:
-            return _Match(probability >= self.score, probability, given)
-        return _Match(given | (probability >= LIKELY), probability, given)
-
-    def _tags_called(self, name: str) -> str:
-        """Return the numbers of the tags of this name, and of those that stand for it or imply it.
-
-        A name that ends in ``*`` stands for all that begin so.
-        """
-        pattern = name.casefold()
-        begins = pattern.endswith("*")
-        tags = {
-            number
-            for number, other in self.catalogue.all("SELECT tag, name FROM tags")
-            if other.casefold() == pattern or (begins and other.casefold().startswith(pattern[:-1]))
-        }
-        waiting = list(tags)
-        pairs = self.catalogue.all(
-            "SELECT tag, stands_for FROM aliases UNION ALL SELECT tag, implies FROM implications"
-        )
-        while waiting:
-            wanted = waiting.pop()
-            new = {tag for tag, other in pairs if other == wanted} - tags
-            tags |= new
-            waiting += new
-        return ",".join(map(str, sorted(tags)))
-
-    def names(self, images: list[int]) -> dict[int, str]:
-        """Return the ids of some images."""
-        marks = ",".join(map(str, images))
-        sql = f"SELECT image, image_id FROM images WHERE image IN ({marks})"
-        return dict(self.catalogue.all(sql))
-
+_Term = Callable[[Lookup], Match]
 
 _OWNED = "SELECT image FROM images WHERE owner IN "
 _FACTS = {
@@ -288,7 +189,7 @@ def _is(value: str) -> _Term:
         raise SettingsError(f"is: takes one of {', '.join(_IS)}, not {value!r}")
     if value in {"proposed", "doubted"}:
         action = "add" if value == "proposed" else "doubt"
-        sql = f"SELECT DISTINCT image FROM proposals WHERE run = ? AND action = '{action}'"
+        sql = f"SELECT image FROM proposals WHERE run = ? AND action = '{action}'"
         return lambda images: images.fact(sql, images.run or 0)
     sql = "SELECT image FROM images WHERE n_tags = 0"
     if value == "tagged":

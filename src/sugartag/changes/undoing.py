@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sugartag.changes.catalogue import Catalogue
 from sugartag.changes.journal import Reached, go_on, only_one, put_tag, run_number, unpacked
+from sugartag.changes.plans import counted
 from sugartag.changes.sidecar_files import SidecarFiles
 from sugartag.changes.store import Row
 from sugartag.errors import CollectionError, StorageError
@@ -32,6 +33,10 @@ class Undone:
     """What somebody changed since, and what became of it; a line each."""
     problems: list[str] = field(default_factory=list)
     """What could not be undone, a line each."""
+
+    def __str__(self) -> str:
+        """Say in a line what was undone."""
+        return f"{self.run_id}: {counted(self.tags, 'tag')} and {counted(self.sidecars, 'sidecar')}"
 
 
 @dataclass

@@ -114,8 +114,9 @@ def _apply(
 def _require_decisions(found: "Catalogue", wanted: "Wanted") -> None:
     if wanted.above is None and found.first("SELECT 1 FROM decided LIMIT 1") is None:
         raise SettingsError(
-            "nothing was decided, so there is nothing to apply; fill the column decision of the "
-            "change set with accept or reject, or add what is likely with --above 0.9"
+            "nothing was decided, so there is nothing to apply; decide in the review page "
+            "(sugartag serve), or fill the column decision of the change set with accept or "
+            "reject, or add what is likely with --above 0.9"
         )
 
 

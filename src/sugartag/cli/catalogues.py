@@ -1,7 +1,7 @@
 """What the commands about a catalogue share."""
 
 import getpass
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST_LINES = 20
 """Of problems and conflicts, that many are printed."""
 
+WORDS = {"person": "given", "import": "imported", "model": "proposed", "reviewer": "accepted"}
+"""How a tag came to an image, by its source."""
+
 catalogue_option = click.option(
     "--catalogue", type=FOLDER, help="The catalogue; else NAME.catalogue.sqlite beside NAME."
 )
@@ -33,6 +36,13 @@ by_option = click.option("--by", help="Who does this, for the record; else your 
 sidecars_option = click.option(
     "--sidecars", is_flag=True, help="Also write XMP sidecars beside the images."
 )
+
+
+def changing_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of all that changes tags."""
+    for option in (by_option, dry_run_option, root_option, sidecars_option, catalogue_option):
+        command = option(command)
+    return command
 
 
 def person(named: str | None) -> str:
@@ -71,6 +81,8 @@ def opened(
 
 def print_plans(plans: Iterable["ImagePlan"]) -> None:
     """Print what would change: a line for each image, and for each of its tags."""
+    from sugartag.changes.plans import counted
+
     images = added = removed = 0
     for plan in plans:
         if not plan.changes:
@@ -81,9 +93,9 @@ def print_plans(plans: Iterable["ImagePlan"]) -> None:
             sign = "+" if one.change == "add" else "-"
             added, removed = added + (sign == "+"), removed + (sign == "-")
             who = f" by {one.provenance.by}" if one.provenance.by else ""
-            words = "given" if sign == "-" else "accepted" if who else "proposed"
-            click.echo(f"  {sign} {one.tag}  ({words}{who})")
-    click.echo(f"{added:,} tags to add and {removed:,} to remove, in {images:,} images")
+            click.echo(f"  {sign} {one.tag}  ({WORDS[one.provenance.source]}{who})")
+    adding = f"{counted(added, 'tag')} to add and {removed:,} to remove"
+    click.echo(f"{adding}, in {counted(images, 'image')}")
 
 
 def print_outcome(outcome: "Outcome", named: Path) -> None:
@@ -91,10 +103,7 @@ def print_outcome(outcome: "Outcome", named: Path) -> None:
     if outcome.run_id is None:
         click.echo("nothing to change")
         return
-    click.echo(
-        f"{outcome.run_id}: {outcome.added:,} tags added and {outcome.removed:,} removed, "
-        f"{outcome.sidecars:,} sidecars written, {outcome.images:,} images"
-    )
+    click.echo(str(outcome))
     click.echo(f"to undo: sugartag undo {named} {outcome.run_id}")
 
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "apply": Listed("apply", "Apply what was decided, to the catalogue and to sidecars."),
     "undo": Listed("undo", "Undo a run of changes, however long ago."),
     "export": Listed("export", "Write the tags as they are now, for other programs too."),
+    "search": Listed("search", "Find images by their tags: given, proposed and decided."),
     "tags": Listed("tags", "List the tags; aliases, implications, near-duplicates."),
     "evaluate": Listed("evaluate", "Compare methods on a collection."),
     "tune": Listed("tune", "Choose the settings of methods by hidden tags."),

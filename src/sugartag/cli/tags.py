@@ -1,24 +1,29 @@
 """``sugartag tags``: the vocabulary of a collection, and its hygiene."""
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sugartag.cli.catalogues import (
     by_option,
     catalogue_option,
-    dry_run_option,
+    changing_options,
     fail_with,
     opened,
     person,
     print_outcome,
     print_plans,
-    root_option,
-    sidecars_option,
 )
 from sugartag.cli.options import FOLDER
 from sugartag.errors import SettingsError
+
+if TYPE_CHECKING:
+    from sugartag.changes import Catalogue
+    from sugartag.changes.applying import Wanted
+    from sugartag.changes.plans import ImagePlan, Outcome
 
 
 @click.group("tags")
@@ -86,7 +91,7 @@ def _pair(text: str) -> tuple[str, str]:
     first, equals, second = text.partition("=")
     if not (first.strip() and equals and second.strip()):
         raise SettingsError(f"{text!r} is not of the form A=B")
-    return first, second
+    return first.strip(), second.strip()
 
 
 @command.command("alias")
@@ -105,8 +110,11 @@ def alias(
         for text in pairs:
             if remove:
                 remove_alias(found, text)
+                click.echo(f"{text} stands for itself again")
             else:
-                set_alias(found, *_pair(text), by=person(by))
+                tag, other = _pair(text)
+                set_alias(found, tag, other, by=person(by))
+                click.echo(f"{tag} stands for {other} in search and exports")
 
 
 @command.command("implies")
@@ -123,70 +131,65 @@ def implies(
 
     with opened(collection, catalogue) as found:
         for text in pairs:
+            tag, other = _pair(text)
             if remove:
-                remove_implication(found, *_pair(text))
+                remove_implication(found, tag, other)
+                click.echo(f"{tag} no longer implies {other}")
             else:
-                set_implication(found, *_pair(text), by=person(by))
+                set_implication(found, tag, other, by=person(by))
+                click.echo(f"what has {tag} also has {other} in search and exports")
 
 
 @command.command("bake")
 @click.argument("collection", type=FOLDER)
-@catalogue_option
-@sidecars_option
-@root_option
-@dry_run_option
-@by_option
-def bake(
-    collection: Path,
-    catalogue: Path | None,
-    sidecars: bool,
-    images_root: Path | None,
-    dry_run: bool,
-    by: str | None,
-) -> None:
+@changing_options
+def bake(collection: Path, **asked: Any) -> None:
     """Make the aliases and implications of COLLECTION real."""
     from sugartag.changes import vocabulary
-    from sugartag.changes.applying import Wanted
 
-    root = None if images_root is None else str(images_root.resolve())
-    wanted = Wanted(sidecars=sidecars, images_root=root)
-    with opened(collection, catalogue, untouched=dry_run) as found:
-        if dry_run:
-            rules = vocabulary.rules_of(found)
-            print_plans(vocabulary.bake_plans(found, rules, person(by)))
-            return
-        outcome = vocabulary.bake(found, wanted, by=person(by))
-    print_outcome(outcome, collection)
-    fail_with(outcome.problems, "sidecars could not be written")
+    _change(
+        collection,
+        plans=lambda found, by: vocabulary.bake_plans(found, vocabulary.rules_of(found), by),
+        carry_out=lambda found, wanted, by: vocabulary.bake(found, wanted, by=by),
+        **asked,
+    )
 
 
 @command.command("drop")
 @click.argument("collection", type=FOLDER)
 @click.argument("tags", nargs=-1, required=True)
-@catalogue_option
-@sidecars_option
-@root_option
-@dry_run_option
-@by_option
-def drop(
+@changing_options
+def drop(collection: Path, tags: tuple[str, ...], **asked: Any) -> None:
+    """Remove TAGS from every image of COLLECTION."""
+    from sugartag.changes import vocabulary
+
+    _change(
+        collection,
+        plans=lambda found, _: vocabulary.drop_plans(found, tags),
+        carry_out=lambda found, wanted, by: vocabulary.drop(found, tags, wanted, by=by),
+        **asked,
+    )
+
+
+def _change(
     collection: Path,
-    tags: tuple[str, ...],
+    *,
+    plans: Callable[["Catalogue", str], Iterable["ImagePlan"]],
+    carry_out: Callable[["Catalogue", "Wanted", str], "Outcome"],
     catalogue: Path | None,
     sidecars: bool,
     images_root: Path | None,
     dry_run: bool,
     by: str | None,
 ) -> None:
-    """Remove TAGS from every image of COLLECTION."""
-    from sugartag.changes import vocabulary
+    """Change the tags of a collection as a run, or print what would change."""
     from sugartag.changes.applying import Wanted
 
     root = None if images_root is None else str(images_root.resolve())
-    wanted = Wanted(sidecars=sidecars, images_root=root)
     with opened(collection, catalogue, untouched=dry_run) as found:
         if dry_run:
-            print_plans(vocabulary.drop_plans(found, tags))
+            print_plans(plans(found, person(by)))
             return
-        outcome = vocabulary.drop(found, tags, wanted, by=person(by))
+        outcome = carry_out(found, Wanted(sidecars=sidecars, images_root=root), person(by))
     print_outcome(outcome, collection)
     fail_with(outcome.problems, "sidecars could not be written")

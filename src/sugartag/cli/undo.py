@@ -37,19 +37,21 @@ def command(
     with opened(collection, catalogue) as found:
         runs = [one for one in found.runs() if one.kind != "suggest"]
         if listing:
+            if not runs:
+                click.echo("no changes were applied yet")
             for one in runs:
                 click.echo(f"{one.run_id}  {one.state:8} {one.created}  {one.by or ''}".rstrip())
             return
         open_runs = [one.run_id for one in runs if one.state != "undone"]
-        if run is None or (run == "last" and not open_runs):
-            raise SettingsError(
-                f"name the run to undo: {', '.join(open_runs[:5]) or 'there is none'}"
-            )
+        if not open_runs and run in {None, "last"}:
+            raise SettingsError("there is nothing to undo; no run of changes stands")
+        if run is None:
+            raise SettingsError(f"name the run to undo, or last: {', '.join(open_runs[:5])}")
         files = None if images_root is None else SidecarFiles.of(found, images_root)
         undone = Undoing(found, files).undo(open_runs[0] if run == "last" else run)
     for line in undone.conflicts[:MOST_LINES]:
         click.echo(line, err=True)
     if len(undone.conflicts) > MOST_LINES:
         click.echo(f"... and {len(undone.conflicts) - MOST_LINES:,} more", err=True)
-    click.echo(f"{undone.run_id}: {undone.tags:,} tags and {undone.sidecars:,} sidecars undone")
+    click.echo(f"{undone} undone")
     fail_with(undone.problems, "sidecars could not be restored")

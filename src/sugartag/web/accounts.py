@@ -103,7 +103,6 @@ class Accounts:
         }
         with file_aside(path, overwrite=True) as partial:
             partial.touch(mode=0o600)
-            partial.chmod(0o600)
             text = json.dumps({"format": FORMAT, "accounts": listed}, ensure_ascii=False, indent=1)
             partial.write_text(text + "\n", encoding="utf-8")
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -34,10 +33,9 @@ Fields = Annotated[Mapping[str, str], Depends(_fields)]
 def back_to(fields: Mapping[str, str], otherwise: str = "/") -> str:
     """Return the page of this site that a form came from; never one of another site."""
     back = fields.get("back", "")
-    parts = urlsplit(back)
-    if parts.scheme or parts.netloc or not back.startswith("/") or back.startswith(("//", "/\\")):
-        return otherwise
-    return back if back.isprintable() else otherwise
+    # Browsers take a backslash for a slash, and leave out tabs and line ends.
+    is_path = back.startswith("/") and not back.startswith(("//", "/\\"))
+    return back if is_path and back.isprintable() else otherwise
 
 
 @router.post("/decide")
@@ -109,12 +107,7 @@ def apply(request: Request, site: ThisSite, admin: Admin, fields: Fields) -> HTM
     """Write what was decided into the catalogue and, if asked, into sidecars."""
     wanted = Wanted(sidecars=fields.get("sidecars") == "1")
     outcomes = apply_changes(site.catalogue, wanted, by=admin.name)
-    done = [
-        f"{one.run_id}: {one.added:,} tags added, {one.removed:,} removed, "
-        f"{one.sidecars:,} sidecars written"
-        for one in outcomes
-        if one.run_id is not None
-    ]
+    done = [str(one) for one in outcomes if one.run_id is not None]
     problems = [line for one in outcomes for line in one.problems]
     return _applied(request, site, done or ["there was nothing to apply"], problems)
 
@@ -123,8 +116,7 @@ def apply(request: Request, site: ThisSite, admin: Admin, fields: Fields) -> HTM
 def undo_run(request: Request, site: ThisSite, _: Admin, fields: Fields) -> HTMLResponse:
     """Take back a run of changes."""
     taken = Undoing(site.catalogue).undo(fields.get("run_id", ""))
-    done = f"{taken.run_id} is undone: {taken.tags:,} tags, {taken.sidecars:,} sidecars"
-    return _applied(request, site, [done], [*taken.conflicts, *taken.problems])
+    return _applied(request, site, [f"{taken} undone"], [*taken.conflicts, *taken.problems])
 
 
 def _applied(

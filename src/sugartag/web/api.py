@@ -14,7 +14,7 @@ from sugartag.changes.selecting import Selection
 from sugartag.errors import CollectionError
 from sugartag.web.accounts import may
 from sugartag.web.explaining import why
-from sugartag.web.queries import last_decision, reviewer_of
+from sugartag.web.queries import last_decision, plain_tags, reviewer_of
 from sugartag.web.sessions import Session
 from sugartag.web.site import Admin, Anybody, Reviewer, Site, ThisSite, Viewer
 from sugartag.web.views import LONGEST, Asked, Probability, View
@@ -114,12 +114,17 @@ def read_tags(
 
 @router.get("/images/{image}", summary="One image: its tags and what is proposed for it")
 def read_image(site: ThisSite, _: Viewer, image: int, view: Asked) -> Answer:
-    """``image`` is its number; every list of proposals has it."""
+    """``image`` is its number; ``others`` are tags of it that no proposal is about."""
     record = site.catalogue.image_numbered(image)
     about = Selection(("add", "keep", "doubt"), image=record.image_id, run=view.run)
     found = site.catalogue.proposals(about, limit=MOST_LISTED).proposals
     shown = {key: value for key, value in asdict(record).items() if key != "path"}
-    return {**shown, "proposals": [asdict(one) for one in found]}
+    others = plain_tags(site.catalogue, record.image, (one.tag for one in found))
+    return {
+        **shown,
+        "proposals": [asdict(one) for one in found],
+        "others": [asdict(one) for one in others],
+    }
 
 
 @router.get("/images/{image}/why", summary="What a proposal follows from")
@@ -136,7 +141,7 @@ def read_why(
     found = site.catalogue.proposals(asked, limit=1).proposals
     if not found:
         raise HTTPException(404, f"nothing is proposed about {tag!r} for this image")
-    return asdict(why(site.catalogue, site.explainer, found[0]))
+    return asdict(why(site.catalogue, site.explainer(found[0].run_id), found[0]))
 
 
 @router.get("/search", summary="Images that a query finds, the most probable first")

@@ -1,28 +1,37 @@
-"""Learning from decisions, in a thread beside the page: a model updated, and its new proposals."""
+"""Learning from decisions, in a thread beside the page: a model updated, and its new proposals.
 
+The model that was given is never changed. What was learned is a model of its own, in a folder
+beside the catalogue, so that a server that is started again goes on from there.
+"""
+
+import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
-from typing import Any, Literal, cast
+from pathlib import Path
+from typing import Any, Literal
 
 from sugartag.changes.catalogue import Catalogue
-from sugartag.collection.decisions import Decision
+from sugartag.changes.proposing import Say, load_proposals
+from sugartag.changes.store import now
 from sugartag.collection.model import Collection
 from sugartag.engine.base import Engine
-from sugartag.errors import ConflictError, SugartagError
+from sugartag.errors import ConflictError, StorageError, SugartagError
 from sugartag.pipeline.changes import Change
 from sugartag.pipeline.fitting import update_model
-from sugartag.pipeline.model import Model
+from sugartag.pipeline.model import Model, check_target, load_model, save_model
 from sugartag.pipeline.propose import Thresholds, propose
 from sugartag.web.explaining import Explainer
-from sugartag.web.queries import TagDifference, differences, standing_decisions
+from sugartag.web.queries import TagDifference, differences, last_decision, standing_decisions
 
 logger = logging.getLogger(__name__)
 MOST_DIFFERENCES = 40
 SECONDS_TO_STOP = 20.0
+FACT = "learned"
+"""What the catalogue calls the record of the latest learning."""
+SUFFIX = ".learned"
 
 
 class _StoppedError(Exception):
@@ -41,6 +50,45 @@ class Learned:
     after: str | None = None
     """Ids of the runs of proposals."""
     differences: tuple[TagDifference, ...] = ()
+    base: str = ""
+    """The run of the model that was given: the decisions were added to it."""
+    at: str = ""
+    last_decision: int = 0
+    """Decisions with a higher number came later."""
+
+
+def learned_path(catalogue: Path) -> Path:
+    """Return the folder of the model that learned from a catalogue's decisions."""
+    return catalogue.with_name(catalogue.name + SUFFIX)
+
+
+def what_was_learned(
+    catalogue: Catalogue, base: Model, *, say: Say = lambda _: None
+) -> tuple[Learned, Model | None]:
+    """Return what an earlier server learned with this very model, and the model that came of it."""
+    kept = catalogue.fact(FACT)
+    if kept is None:
+        return Learned(), None
+    read: dict[str, Any] = json.loads(kept)
+    learned = Learned(**{**read, "differences": tuple(map(_difference, read["differences"]))})
+    folder = learned_path(catalogue.path)
+    if learned.base != base.run_id:
+        say(f"{folder} learned with another model ({learned.base}); it is not used")
+        return Learned(), None
+    try:
+        model = load_model(folder)
+    except StorageError as error:
+        say(f"what was learned is not used: {error}")
+        return Learned(), None
+    if model.run_id != learned.after:
+        say(f"{folder} is not what was learned last; learn again")
+        return Learned(), None
+    say(f"{learned.message}, at {learned.at[:16].replace('T', ' ')} UTC: {folder}")
+    return learned, model
+
+
+def _difference(read: dict[str, Any]) -> TagDifference:
+    return TagDifference(**read)
 
 
 class Learner:
@@ -54,15 +102,25 @@ class Learner:
         *,
         engine: Engine,
         thresholds: Thresholds | None = None,
+        earlier: tuple[Learned, Model | None] = (Learned(), None),
     ) -> None:
         self._catalogue, self._model, self._collection = catalogue, model, collection
         self._engine, self._thresholds = engine, thresholds or Thresholds()
-        self.explainer = Explainer(model, collection)
-        """Explains by the latest model."""
-        self.learned = Learned()
+        self.learned, latest = earlier
+        self._given = Explainer(model, collection)
+        self._latest = self._given if latest is None else Explainer(latest, collection)
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the model is that learned."""
+        return learned_path(self._catalogue.path)
+
+    def explainer(self, run_id: str) -> Explainer:
+        """Return what explains a run's proposals: its own model, or else the latest."""
+        return self._given if run_id == self._model.run_id else self._latest
 
     def start(self) -> Learned:
         """Begin to learn; :attr:`learned` says how far it is."""
@@ -88,7 +146,7 @@ class Learner:
     def _run(self) -> None:
         began = time.monotonic()
         try:
-            done = self._update()
+            done = self._update(began)
         except _StoppedError:
             return
         except SugartagError as error:
@@ -96,29 +154,39 @@ class Learner:
         except Exception:
             logger.exception("learning failed")
             done = Learned("failed", "something went wrong; the server's log has the details")
-        self.learned = replace(done, seconds=time.monotonic() - began)
+        self.learned = done
 
-    def _update(self) -> Learned:
+    def _update(self, began: float) -> Learned:
+        check_target(self.folder, overwrite=True)
+        last = last_decision(self._catalogue)
         known = [*self._model.catalogue.tag_names, *self._collection.tag_names]
         decisions = standing_decisions(self._catalogue, known)
         if not decisions:
             return Learned("failed", "nothing has been decided yet; accept or reject some tags")
         before = self._catalogue.latest_run()
-        self._say(f"learning from {len(decisions):,} decisions", len(decisions))
+        n = f"{len(decisions):,} decision{'' if len(decisions) == 1 else 's'}"
+        self._say(f"learning from {n}", len(decisions))
         model = update_model(self._model, self._collection, decisions, engine=self._engine)
         self._say("proposing tags anew", len(decisions))
-        load_proposals(
-            self._catalogue, self._stoppable(self._proposed(model)), model, learned=decisions
-        )
-        self.explainer = Explainer(model, self._collection)
-        return Learned(
+        changes = self._stoppable(self._proposed(model))
+        load_proposals(self._catalogue, changes, model, learned_from_decisions=len(decisions))
+        done = Learned(
             "done",
-            f"learned from {len(decisions):,} decisions",
+            f"learned from {n}",
             len(decisions),
+            time.monotonic() - began,
             before=before,
             after=model.run_id,
             differences=self._differences(before, model.run_id),
+            base=self._model.run_id,
+            at=now(),
+            last_decision=last,
         )
+        # The record last: where it is, the model is whole.
+        save_model(model, self.folder, overwrite=True)
+        self._catalogue.set_fact(FACT, json.dumps(asdict(done)))
+        self._latest = Explainer(model, self._collection)
+        return done
 
     def _proposed(self, model: Model) -> Iterator[list[Change]]:
         return propose(model, self._collection, engine=self._engine, thresholds=self._thresholds)
@@ -139,23 +207,3 @@ class Learner:
             if self._stop.is_set():
                 raise _StoppedError
             yield some
-
-
-def load_proposals(
-    catalogue: Catalogue,
-    changes: Iterator[list[Change]],
-    model: Model,
-    *,
-    learned: list[Decision] | None = None,
-    say: Callable[[str], None] | None = None,
-) -> None:
-    """Take the proposals of a model into the catalogue, as its latest run."""
-    settings = asdict(cast("Any", model.method))
-    if learned is not None:
-        settings["learned_from_decisions"] = len(learned)
-    (loaded,) = catalogue.load_changes(
-        chain.from_iterable(changes), method=model.method.name, settings=settings
-    )
-    if say is not None:
-        counts = loaded.counts
-        say(f"{counts['add']:,} tags to add, {counts['doubt']:,} to check, {counts['keep']:,} kept")

@@ -17,7 +17,9 @@ from sugartag.web.queries import (
     decided_by_tag,
     last_decision,
     n_answers,
+    n_newer,
     path_of,
+    plain_tags,
     shown,
     totals,
 )
@@ -105,7 +107,6 @@ def by_picture(
     record = catalogue.image_numbered(image)
     about = Selection(("add", "doubt", "keep"), image=record.image_id, run=view.run)
     proposals = catalogue.proposals(about, limit=MOST_OF_AN_IMAGE).proposals
-    judged = {one.tag for one in proposals}
     return rendered(
         request,
         "picture.html",
@@ -114,7 +115,7 @@ def by_picture(
         proposed=[one for one in proposals if one.action == "add"],
         doubted=[one for one in proposals if one.action == "doubt"],
         kept=[one for one in proposals if one.action == "keep"],
-        others=[one for one in record.tags if one.tag not in judged],
+        others=plain_tags(catalogue, record.image, (one.tag for one in proposals)),
         last=last,
     )
 
@@ -130,7 +131,7 @@ def reason(
     """Show why a tag is proposed, with the pictures that speak for it."""
     record = site.catalogue.image_numbered(image)
     proposal = _proposal(site, record.image_id, view)
-    found = why(site.catalogue, site.explainer, proposal)
+    found = why(site.catalogue, site.explainer(proposal.run_id), proposal)
     return rendered(request, "why.html", view=view, record=record, why=found)
 
 
@@ -179,7 +180,13 @@ def learning(request: Request, site: ThisSite, _: Viewer, view: Asked) -> HTMLRe
     """Show how far the learning is, or what it changed."""
     learned = None if site.learner is None else site.learner.learned
     return rendered(
-        request, "learn.html", view=view, learned=learned, n_answers=n_answers(site.catalogue)
+        request,
+        "learn.html",
+        view=view,
+        learned=learned,
+        folder=None if site.learner is None else site.learner.folder.name,
+        n_answers=n_answers(site.catalogue),
+        n_newer=0 if learned is None else n_newer(site.catalogue, learned.last_decision),
     )
 
 

@@ -37,6 +37,19 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class PlainTag:
+    """A tag of an image that no proposal is about: it has it, or somebody wants it to."""
+
+    image: int
+    image_id: str
+    tag: str
+    source: str | None
+    """Where it comes from; None if it was accepted and is not applied yet."""
+    verdict: str | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class TagDifference:
     """How the proposals for a tag differ between two runs."""
 
@@ -114,6 +127,21 @@ def shown(catalogue: Catalogue, images: Iterable[int]) -> dict[int, Shown]:
     return {row[0]: Shown(*row) for row in rows}
 
 
+def plain_tags(catalogue: Catalogue, image: int, judged: Iterable[str]) -> list[PlainTag]:
+    """Return the tags that an image has, or will have, besides those that were judged."""
+    rows = catalogue.all(
+        "SELECT i.image, i.image_id, t.name, g.source, d.verdict, coalesce(d.version, 0) "
+        "FROM (SELECT tag FROM image_tags WHERE image = ?1 UNION "
+        "SELECT tag FROM decided WHERE image = ?1 AND verdict = 'accept') s "
+        "JOIN tags t ON t.tag = s.tag JOIN images i ON i.image = ?1 "
+        "LEFT JOIN image_tags g ON g.image = ?1 AND g.tag = s.tag "
+        "LEFT JOIN decided d ON d.image = ?1 AND d.tag = s.tag ORDER BY t.name",
+        (image,),
+    )
+    known = set(judged)
+    return [PlainTag(*row) for row in rows if row[2] not in known]
+
+
 def numbers_of(catalogue: Catalogue, ids: Iterable[str]) -> dict[str, int]:
     """Return the numbers of the images with these ids, as far as there are any."""
     return dict(
@@ -162,6 +190,11 @@ def n_answers(catalogue: Catalogue) -> int:
     return int(
         catalogue.one("SELECT count(*) FROM decided WHERE verdict IN ('accept', 'reject')")[0]
     )
+
+
+def n_newer(catalogue: Catalogue, decision: int) -> int:
+    """Return about how many tags something was decided, or taken back, after a decision."""
+    return int(catalogue.one("SELECT count(*) FROM decided WHERE version > ?", (decision,))[0])
 
 
 def last_decision(catalogue: Catalogue) -> int:

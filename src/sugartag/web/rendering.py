@@ -8,6 +8,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from sugartag.changes.plans import counted
 from sugartag.web.accounts import may
 from sugartag.web.sessions import Session
 from sugartag.web.site import Site
@@ -32,6 +33,7 @@ def _environment() -> Environment:
     )
     made.filters["percent"] = percent
     made.filters["counted"] = counted
+    made.filters["capitalized"] = capitalized
     made.globals.update(SOURCES=SOURCES, STANDING=STANDING, may=may, query=urlencode)
     return made
 
@@ -44,9 +46,9 @@ def percent(share: float) -> str:
     return f"{shown} %"
 
 
-def counted(number: int, word: str, words: str | None = None) -> str:
-    """Return a number with its noun: 1 picture, 2 pictures."""
-    return f"{number:,} {word if number == 1 else words or word + 's'}"
+def capitalized(text: str) -> str:
+    """Return a text with a capital at its beginning; what follows stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def rendered(

@@ -3,7 +3,6 @@
 import getpass
 import ipaddress
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,17 @@ import uvicorn
 
 from sugartag.changes.catalogue import Catalogue
 from sugartag.changes.change_files import load_change_file
+from sugartag.changes.proposing import Say, take_proposals
 from sugartag.collection.model import Collection
 from sugartag.collection.store import open_collection
 from sugartag.engine.base import Engine
 from sugartag.errors import SettingsError
 from sugartag.pipeline.model import Model, load_model
-from sugartag.pipeline.propose import Thresholds, propose
+from sugartag.pipeline.propose import Thresholds
 from sugartag.web.accounts import SUFFIX, Accounts
 from sugartag.web.app import make_app
 from sugartag.web.guard import Rules
-from sugartag.web.learning import Learner, load_proposals
+from sugartag.web.learning import Learned, Learner, learned_path, what_was_learned
 from sugartag.web.pictures import Pictures
 from sugartag.web.sessions import GuessLimit, Sessions
 from sugartag.web.site import Site
@@ -30,7 +30,6 @@ THUMBNAILS = ".thumbnails"
 WAITING = 128
 """Connections that may wait to be taken."""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -98,6 +97,9 @@ class Opened:
     collection: Collection
     catalogue: Catalogue
     model: Model | None
+    """The model that was given, before it learned here."""
+    learned: tuple[Learned, Model | None] = (Learned(), None)
+    """What an earlier server learned with it."""
 
 
 def make_site(
@@ -114,7 +116,12 @@ def make_site(
     root = catalogue.fact("images_root")
     if opened.model is not None:
         learner = Learner(
-            catalogue, opened.model, opened.collection, engine=engine, thresholds=thresholds
+            catalogue,
+            opened.model,
+            opened.collection,
+            engine=engine,
+            thresholds=thresholds,
+            earlier=opened.learned,
         )
     kept = catalogue.path.with_name(catalogue.path.name + THUMBNAILS)
     return Site(
@@ -148,9 +155,19 @@ def open_for_review(
         if changes is not None:
             for loaded in load_change_file(opened, changes):
                 say(f"{changes}: {sum(loaded.counts.values()):,} proposals of {loaded.run_id}")
+        if model is not None and model.resolve() == learned_path(opened.path).resolve():
+            raise SettingsError(
+                f"{model} is what was learned here and is replaced by the next learning; name the "
+                "model that it came from, or a copy"
+            )
         loaded_model = None if model is None else load_model(model)
-        if loaded_model is not None and changes is None:
-            _take_proposals(opened, loaded_model, collection, engine, thresholds, say)
+        learned: tuple[Learned, Model | None] = (Learned(), None)
+        if loaded_model is not None:
+            learned = what_was_learned(opened, loaded_model, say=say)
+            if learned[1] is None and changes is None:
+                take_proposals(
+                    opened, loaded_model, collection, engine=engine, thresholds=thresholds, say=say
+                )
         if opened.latest_run() is None:
             raise SettingsError(
                 f"{opened.path} has no proposals; name a model with --model, or a change file "
@@ -159,23 +176,7 @@ def open_for_review(
     except BaseException:
         opened.close()
         raise
-    return Opened(collection, opened, loaded_model)
-
-
-def _take_proposals(
-    catalogue: Catalogue,
-    model: Model,
-    collection: Collection,
-    engine: Engine,
-    thresholds: Thresholds | None,
-    say: Say,
-) -> None:
-    """Let a model propose, unless the catalogue has all that it proposes."""
-    known = {run.run_id for run in catalogue.runs("suggest") if run.state == "ready"}
-    if model.run_id in known:
-        return
-    proposed = propose(model, collection, engine=engine, thresholds=thresholds or Thresholds())
-    load_proposals(catalogue, proposed, model, say=say)
+    return Opened(collection, opened, loaded_model, learned)
 
 
 def listening(address: Address) -> socket.socket:

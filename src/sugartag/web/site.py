@@ -34,10 +34,9 @@ class Site:
     learner: Learner | None = None
     """None where there is no model."""
 
-    @property
-    def explainer(self) -> Explainer | None:
-        """What says why, by the latest model."""
-        return None if self.learner is None else self.learner.explainer
+    def explainer(self, run_id: str) -> Explainer | None:
+        """Return what says why a run proposed something; None where there is no model."""
+        return None if self.learner is None else self.learner.explainer(run_id)
 
 
 async def site_of(request: Request) -> Site:

@@ -86,7 +86,13 @@ function afterDecision(item) {
 let queue = Promise.resolve();
 const queued = (work) => (queue = queue.then(work, work));
 
+function quietCounts() {
+  // What was decided is announced; that the counts follow is not worth a second sentence.
+  if ($("#counts")) $("#counts").ariaLive = "off";
+}
+
 function decide(item, verdict) {
+  quietCounts();
   const before = [item.dataset.verdict, item.dataset.version];
   show(item, verdict, item.dataset.version);
   item.setAttribute("aria-busy", "true");
@@ -111,11 +117,13 @@ function decide(item, verdict) {
 
 async function refreshed(item) {
   const image = await api(`images/${item.dataset.image}`).catch(() => null);
-  const found = image?.proposals.find((one) => one.tag === item.dataset.tag);
+  const tags = image ? [...image.proposals, ...image.others] : [];
+  const found = tags.find((one) => one.tag === item.dataset.tag);
   if (found) show(item, found.verdict, found.version);
 }
 
 function undo() {
+  quietCounts();
   return queued(async () => {
     try {
       const { undone } = await api("undo", {});
@@ -192,8 +200,10 @@ async function recount() {
 
 let waiting = 0;
 function moveLine(line) {
+  $("#counts").ariaLive = "polite";
   const text = `${Math.round(100 * line)} %`;
   $("#line-value").textContent = text;
+  $("#at-line").ariaValueText = text;
   const field = $("#all input[name=line]");
   if (field) field.value = line;
   inAddress({ line });
@@ -203,7 +213,7 @@ function moveLine(line) {
 }
 
 function drawLine(line) {
-  const cards = $$("#cards > .card");
+  const cards = $$("#cards .card");
   $("#cards > .divider")?.remove();
   for (const card of cards) card.classList.toggle("above", Number(card.dataset.p) >= line);
   if ($("#head").dataset.action !== "add") return;
@@ -211,9 +221,9 @@ function drawLine(line) {
   if (!below || below === cards[0]) return;
   const divider = document.createElement("li");
   divider.className = "divider";
-  divider.setAttribute("role", "presentation");
+  divider.setAttribute("aria-hidden", "true");
   divider.textContent = `${Math.round(100 * line)} %`;
-  below.before(divider);
+  below.parentElement.before(divider);
 }
 
 async function more() {
@@ -225,13 +235,21 @@ async function more() {
   const cards = $$(".card", page).filter((card) => !card.id || !document.getElementById(card.id));
   for (const card of cards) {
     card.tabIndex = -1;
-    list.append(document.adoptNode(card));
+    list.append(document.adoptNode(card.parentElement));
   }
   const next = $("#more", page);
   if (next) link.closest(".more").replaceChildren(document.adoptNode(next));
   else link.closest(".more").remove();
   if ($("#head")) drawLine(Number($("#at-line").value));
   return cards.find((card) => card.dataset.verdict === "") ?? cards[0];
+}
+
+function closing(act) {
+  const button = document.createElement("button");
+  button.className = "close";
+  button.textContent = "Close";
+  button.addEventListener("click", act);
+  return button;
 }
 
 // Why? beside the pictures.
@@ -241,10 +259,7 @@ async function why(link) {
   if (!panel) return;
   returnTo = current() ?? link;
   const page = await parsed(link.href);
-  const close = document.createElement("button");
-  close.className = "close";
-  close.textContent = "Close";
-  close.addEventListener("click", closePanel);
+  const close = closing(closePanel);
   const found = $("#why", page) ?? $("main", page);
   for (const image of $$("img", found)) image.loading = "eager";
   panel.replaceChildren(close, document.adoptNode(found));
@@ -265,7 +280,7 @@ async function help() {
   const sheet = document.createElement("dialog");
   sheet.className = "sheet";
   sheet.setAttribute("aria-label", "Keys and help");
-  sheet.append(document.adoptNode($("#help", page)));
+  sheet.append(closing(() => sheet.close()), document.adoptNode($("#help", page)));
   sheet.addEventListener("close", () => sheet.remove());
   sheet.addEventListener("click", (event) => event.target === sheet && sheet.close());
   document.body.append(sheet);
