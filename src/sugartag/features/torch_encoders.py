@@ -4,7 +4,6 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ WHOLE_MODELS = ("hf-hub:", "local-dir:")
 """Names that begin so are of a model with its weights, on the hub or in a folder."""
 RANDOM = "random"
 """In place of the name of weights: random ones, always the same, to try a network out."""
-_CANNOT_LOAD = (OSError, RuntimeError, ValueError, LookupError, AttributeError, UnpicklingError)
+_CANNOT_LOAD = (OSError, RuntimeError, ValueError, LookupError, AttributeError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +63,8 @@ def open_clip_encoder(name: str, *, threads: int | None = None) -> TorchEncoder:
     torch.manual_seed(0)
     try:
         model, _, transform = open_clip.create_model_and_transforms(model_name, pretrained=weights)
-    except _CANNOT_LOAD as error:
-        raise _cannot_load(full, error) from error
+    except (*_CANNOT_LOAD, _unsafe(torch)) as error:
+        raise _cannot_load(full, error, _unsafe(torch)) from error
     if not name.startswith(WHOLE_MODELS):
         full = f"open_clip:{model_name}/{weights or RANDOM}"
     return _encoder(full, torch, model, transform, lambda m: m.encode_image)
@@ -87,8 +86,8 @@ def timm_encoder(name: str, *, threads: int | None = None) -> TorchEncoder:
         )
         config = timm.data.resolve_model_data_config(model)
         transform = timm.data.create_transform(**config, is_training=False)
-    except _CANNOT_LOAD as error:
-        raise _cannot_load(full, error) from error
+    except (*_CANNOT_LOAD, _unsafe(torch)) as error:
+        raise _cannot_load(full, error, _unsafe(torch)) from error
     return _encoder(full, torch, model, transform, lambda m: m)
 
 
@@ -146,8 +145,14 @@ def _torch(name: str, threads: int | None = None) -> Any:
     return torch
 
 
-def _cannot_load(name: str, error: Exception) -> SettingsError:
-    if isinstance(error, UnpicklingError):
+def _unsafe(torch: Any) -> type[Exception]:
+    """Return what torch raises where weights are more than arrays."""
+    found: type[Exception] = torch.serialization.pickle.UnpicklingError
+    return found
+
+
+def _cannot_load(name: str, error: Exception, unsafe: type[Exception]) -> SettingsError:
+    if isinstance(error, unsafe):
         return SettingsError(
             f"cannot load {name}: its weights are a pickle of more than arrays, which could run "
             "any code; take a model whose weights are safetensors"
