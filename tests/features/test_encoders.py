@@ -1,5 +1,6 @@
 """Encoders: made by name, preprocessing as declared, refusals in one line."""
 
+import importlib
 import importlib.util
 import json
 from pathlib import Path
@@ -208,7 +209,7 @@ def test_without_torch_the_extra_is_named(name: str) -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("name", ["timm:test_vit/random", "open_clip:RN50/random"])
+@pytest.mark.parametrize("name", ["timm:test_vit/random", "open_clip:ViT-S-32-alt/random"])
 def test_networks_of_torch_describe_pictures_with_their_own_preprocessing(name: str) -> None:
     encoder = make_encoder(name, threads=1)
     images = noise(size=(90, 70)), Image.new("RGB", (300, 40), "navy")
@@ -221,6 +222,73 @@ def test_networks_of_torch_describe_pictures_with_their_own_preprocessing(name: 
     assert np.isfinite(rows).all()
     np.testing.assert_allclose(described(make_encoder(name), *images), rows, atol=1e-4)
     assert make_encoder(name).fingerprint == encoder.fingerprint
+
+
+TINY_CLIP = {
+    "model_cfg": {
+        "embed_dim": 24,
+        "vision_cfg": {"image_size": 64, "layers": 1, "width": 64, "patch_size": 16},
+        "text_cfg": {
+            "context_length": 8, "vocab_size": 50, "width": 64, "heads": 1, "layers": 1
+        },
+    },
+    "preprocess_cfg": {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4]},
+}  # fmt: skip
+
+
+def saved_clip(folder: Path) -> tuple[Any, Any]:
+    """Store a small CLIP with random weights; return it and its preprocessing."""
+    open_clip, torch = (importlib.import_module(name) for name in ("open_clip", "torch"))
+    (folder / "open_clip_config.json").write_text(json.dumps(TINY_CLIP), encoding="utf-8")
+    model = open_clip.CLIP(**TINY_CLIP["model_cfg"])
+    torch.save(model.state_dict(), folder / "open_clip_pytorch_model.bin")
+    vision = importlib.import_module("torchvision.transforms")
+    steps = [
+        vision.Resize(64, vision.InterpolationMode.BICUBIC),
+        vision.CenterCrop(64),
+        vision.ToTensor(),
+        vision.Normalize(**TINY_CLIP["preprocess_cfg"]),
+    ]
+    return model.eval().encode_image, vision.Compose(steps)
+
+
+def saved_timm(folder: Path) -> tuple[Any, Any]:
+    """Store a small network of timm with random weights; return it and its preprocessing."""
+    timm = importlib.import_module("timm")
+    model = timm.create_model("test_resnet", num_classes=5)
+    timm.models.save_for_hf(model, folder)
+    config = timm.data.resolve_model_data_config(model)
+    model.eval().reset_classifier(0)
+    return model, timm.data.create_transform(**config, is_training=False)
+
+
+@needs_torch
+@pytest.mark.parametrize(("kind", "save"), [("open_clip", saved_clip), ("timm", saved_timm)])
+def test_a_model_in_a_folder_is_loaded_with_its_weights_and_preprocessing(
+    tmp_path: Path, kind: str, save: Any
+) -> None:
+    torch = importlib.import_module("torch")
+    torch.manual_seed(5)
+    network, transform = save(tmp_path)
+    images = noise(size=(90, 70)), Image.new("RGB", (300, 40), "navy")
+
+    encoder = make_encoder(f"{kind}:local-dir:{tmp_path}", threads=1)
+    rows = described(encoder, *images)
+
+    with torch.inference_mode():
+        expected = network(torch.stack([transform(image) for image in images])).numpy()
+    np.testing.assert_allclose(rows, expected, atol=1e-5)
+    assert np.abs(expected).max() > 0.01
+
+
+@needs_torch
+def test_weights_that_would_run_code_are_refused(tmp_path: Path) -> None:
+    saved_clip(tmp_path)
+    torch = importlib.import_module("torch")
+    torch.save({"state_dict": print}, tmp_path / "open_clip_pytorch_model.bin")
+
+    with pytest.raises(SettingsError, match="could run any code"):
+        make_encoder(f"open_clip:local-dir:{tmp_path}")
 
 
 @needs_torch

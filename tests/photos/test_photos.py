@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from picture_files import picture
 from sugartag.cli.main import main
 from sugartag.collection import open_collection
 from sugartag.collection.folders import FolderSources, import_folder, owner_rule
 from sugartag.collection.vocabulary import TagRules
 from sugartag.photos.embedding import embed
+from tiny_onnx import write_encoder
 from xmp_packets import bag, packet
 
 N_PHOTOGRAPHS = 40
@@ -64,7 +66,7 @@ def test_a_folder_becomes_suggestions_and_a_page_stage_by_stage(photographs, tmp
     again = run(photographs, "--out", tmp_path / "out")
 
     assert "none of them new or changed" in again.stdout
-    assert f"0 described by efficientnet-lite0, {N_PHOTOGRAPHS} had their features" in again.stdout
+    assert f"efficientnet-lite0, {N_PHOTOGRAPHS} had their features" in again.stdout
     assert results(tmp_path / "out") == before
 
 
@@ -165,7 +167,7 @@ def test_an_update_keeps_the_features_of_pictures_that_have_not_changed(photogra
     for row, image in enumerate(after.ids):
         if image != changed:
             assert (after.features_at(np.array([row]))[0] == known[image]).all()
-    assert embed(out, "efficientnet-lite0", progress=None).startswith("1 described")
+    assert embed(out, "efficientnet-lite0", progress=None).startswith("1 photograph described")
 
 
 def test_import_and_embed_keep_each_others_problems(tmp_path):
@@ -180,3 +182,72 @@ def test_import_and_embed_keep_each_others_problems(tmp_path):
     lines = (out / "errors.jsonl").read_text(encoding="utf-8").splitlines()
     found = [(line["stage"], line["path"]) for line in map(json.loads, lines)]
     assert found == [("import", "link.jpg"), ("import", "bad.jpg"), ("embed", "bad.jpg")]
+
+
+def test_photographs_that_were_added_are_taken_up_and_the_others_left_alone(photographs, tmp_path):
+    root, encoder = tmp_path / "photos", write_encoder(tmp_path)
+    first, *rest = sorted(photographs.rglob("*.webp"))
+    for path in rest[:9]:
+        copied(path, root)
+    assert run(root, "--out", tmp_path / "out", "--model", encoder).exit_code == 0
+    copied(first, root / "new")
+
+    result = run(root, "--out", tmp_path / "out", "--model", encoder)
+
+    assert result.exit_code == 0, result.output
+    assert f"1 photograph described by {encoder}, 9 had their features" in result.stdout
+    assert f"new/{first.name}" in (tmp_path / "out" / "changes.csv").read_text(encoding="utf-8")
+
+
+def test_another_encoder_replaces_the_features(photographs, tmp_path):
+    root = tmp_path / "photos"
+    for path in sorted(photographs.rglob("*.webp"))[:9]:
+        copied(path, root)
+    (tmp_path / "other").mkdir()
+    first = write_encoder(tmp_path)
+    second = write_encoder(tmp_path / "other", mean=[0.5, 0.5, 0.5])
+    assert run(root, "--out", tmp_path / "out", "--model", first).exit_code == 0
+
+    result = run(root, "--out", tmp_path / "out", "--model", second)
+
+    assert result.exit_code == 0, result.output
+    assert f"9 photographs described by {second} in place of {first}" in result.stdout
+    assert open_collection(tmp_path / "out" / "collection").n_with_features == 9
+
+
+def test_photographs_without_any_keyword_are_refused_before_they_are_described(tmp_path):
+    root = tmp_path / "photos"
+    root.mkdir()
+    (root / "a.jpg").write_bytes(picture("JPEG"))
+
+    result = run(root, "--out", tmp_path / "out")
+
+    assert result.exit_code == 2
+    assert "no photograph in" in result.stderr
+    assert "give some photographs keywords" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "out" / "model").exists()
+
+
+def test_a_single_photograph_is_kept_as_it_is_and_what_would_help_is_said(photographs, tmp_path):
+    root = tmp_path / "a photograph"
+    copied(sorted(photographs.rglob("*.webp"))[0], root)
+
+    result = run(root, "--out", tmp_path / "out")
+
+    assert result.exit_code == 0, result.output
+    assert "1 of 5, import: 1 photograph, " in result.stdout
+    assert "5 of 5, report: nothing to add or to doubt: " in result.stdout
+    better = f"sugartag photos '{root}' --out {tmp_path / 'out'} --model open_clip:"
+    assert better in result.stdout
+    assert "- There is little to learn from 1 photograph" in result.stdout
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "It found no tag that is sure enough to add and none to doubt." in page
+    assert "open_clip:" in page
+
+
+def copied(path: Path, folder: Path) -> None:
+    """Copy a photograph with its sidecar."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in (path, path.with_name(f"{path.name}.xmp")):
+        (folder / one.name).write_bytes(one.read_bytes())

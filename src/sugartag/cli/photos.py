@@ -1,5 +1,6 @@
 """``sugartag photos``: from a folder of photographs to suggestions, in one command."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -64,5 +65,6 @@ def command(
     with ProgressDisplay() as progress:
         engine = LocalEngine(blas_threads=blas_threads, progress=progress)
         page = retag_photos(asked, engine=engine, progress=progress, say=click.echo)
-    click.echo(f"review with: sugartag serve {target / 'collection'} --model {target / 'model'}")
+    where = shlex.quote(str(target / "collection")), shlex.quote(str(target / "model"))
+    click.echo(f"review with: sugartag serve {where[0]} --model {where[1]}")
     click.echo(f"open {page.resolve()}")

@@ -65,7 +65,7 @@ def command(
 def _proposed_by(model: Path, collection: Path, found: "Catalogue") -> str:
     """Return the run of a model's proposals, which are made if the catalogue lacks them."""
     from sugartag.changes.proposing import take_proposals
-    from sugartag.cli.progress import ProgressDisplay
+    from sugartag.progress import ProgressDisplay
     from sugartag.collection.store import open_collection
     from sugartag.engine import LocalEngine
     from sugartag.pipeline.model import load_model

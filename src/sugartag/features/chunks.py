@@ -1,9 +1,10 @@
-"""Pictures read ahead by threads and described in batches, a chunk of images at a time."""
+"""Pictures read and described in batches by several threads, a chunk of images at a time."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Semaphore
 
 import numpy as np
 
@@ -61,10 +62,15 @@ class Reading:
     batch: int
     threads: int
 
-    @property
-    def ahead(self) -> int:
-        """How many pictures may be ready, or being read, before they are described."""
-        return 4 * self.batch + self.threads
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Some consecutive images, done."""
+
+    looks: tuple[Looked, ...]
+    """Without the pictures themselves, which are let go of as soon as they are described."""
+    features: FloatArray
+    """Images x dimensions, float16; zeros where there are none."""
 
 
 def look_at(task: Task, reading: Reading, encoder: Encoder) -> Looked:
@@ -90,56 +96,54 @@ def look_at(task: Task, reading: Reading, encoder: Encoder) -> Looked:
 def described_chunks(
     chunks: Sequence[Sequence[Task]], reading: Reading, encoder: Encoder
 ) -> Iterator[Chunk]:
-    """Yield the chunks in order; threads read on while the encoder works."""
-    tasks = iter([task for chunk in chunks for task in chunk])
-    with ThreadPoolExecutor(reading.threads, thread_name_prefix="decode") as pool:
-        waiting: deque[Future[Looked]] = deque()
+    """Yield the chunks in order.
 
-        def fill() -> None:
-            while len(waiting) < reading.ahead and (task := next(tasks, None)) is not None:
-                waiting.append(pool.submit(look_at, task, reading, encoder))
+    Each thread reads a batch and describes it, so that none waits for another in the middle of a
+    batch. One thread more than the encoder serves reads ahead.
+    """
+    workers = max(reading.threads, encoder.at_once) + 1
+    serving = Semaphore(encoder.at_once)
+    batches = (batch for chunk in chunks for batch in _batches(chunk, reading.batch))
+    with ThreadPoolExecutor(workers, thread_name_prefix="embed") as pool:
+        waiting: deque[Future[_Batch]] = deque()
 
-        def taken(count: int) -> Iterator[Looked]:
-            for _ in range(count):
-                fill()
-                yield waiting.popleft().result()
+        def next_batch() -> _Batch:
+            while len(waiting) < 2 * workers and (tasks := next(batches, None)) is not None:
+                waiting.append(pool.submit(_described, tasks, reading, encoder, serving))
+            return waiting.popleft().result()
 
         try:
             for chunk in chunks:
-                yield _described(taken(len(chunk)), len(chunk), reading.batch, encoder)
+                yield _chunk([next_batch() for _ in _batches(chunk, reading.batch)])
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _described(looks: Iterator[Looked], count: int, batch: int, encoder: Encoder) -> Chunk:
-    features = np.zeros((count, encoder.dimensions), dtype=np.float16)
-    found: list[Looked] = []
-    rows: list[int] = []
-    arrays: list[Prepared] = []
+def _batches(tasks: Sequence[Task], size: int) -> Iterator[Sequence[Task]]:
+    for start in range(0, len(tasks), size):
+        yield tasks[start : start + size]
 
-    def describe() -> None:
-        with np.errstate(over="ignore"):
-            features[rows] = encoder.encode(np.stack(arrays))
-        rows.clear()
-        arrays.clear()
 
-    for row, look in enumerate(looks):
-        if look.prepared is not None:
-            rows.append(row)
-            arrays.append(look.prepared)
-            if len(rows) == batch:
-                describe()
-        # The pictures themselves are let go of as soon as they are described.
-        found.append(replace(look, prepared=None if look.prepared is None else _DONE))
+def _described(
+    tasks: Sequence[Task], reading: Reading, encoder: Encoder, serving: Semaphore
+) -> _Batch:
+    looks = [look_at(task, reading, encoder) for task in tasks]
+    features = np.zeros((len(tasks), encoder.dimensions), dtype=np.float16)
+    rows = [row for row, look in enumerate(looks) if look.prepared is not None]
+    prepared = [look.prepared for look in looks if look.prepared is not None]
     if rows:
-        describe()
-    return _chunk(features, found)
+        with serving, np.errstate(over="ignore"):
+            features[rows] = encoder.encode(np.stack(prepared))
+    emptied = (look if look.prepared is None else replace(look, prepared=_DONE) for look in looks)
+    return _Batch(tuple(emptied), features)
 
 
 _DONE: Prepared = np.zeros(0)
 
 
-def _chunk(features: FloatArray, found: Sequence[Looked]) -> Chunk:
+def _chunk(batches: Sequence[_Batch]) -> Chunk:
+    found = [look for batch in batches for look in batch.looks]
+    features: FloatArray = np.concatenate([batch.features for batch in batches])
     described = np.array([look.prepared is not None for look in found], dtype=np.bool_)
     finite: BoolArray = np.asarray(np.isfinite(features).all(axis=1))
     features[~finite] = 0.0

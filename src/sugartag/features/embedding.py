@@ -36,7 +36,7 @@ from sugartag.features.images import MAX_PIXELS, FileVersion, quiet_pillow
 from sugartag.storage.aside import file_aside, reserved
 from sugartag.storage.values import read_value, write_value
 
-IMAGES_PER_CHUNK = 256
+IMAGES_PER_CHUNK = 64
 BATCH = 16
 
 

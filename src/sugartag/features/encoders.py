@@ -52,6 +52,11 @@ class Encoder(Protocol):
         """Names weights and preprocessing: two encoders with the same one say the same."""
         ...
 
+    @property
+    def at_once(self) -> int:
+        """How many batches ``encode`` may be given at the same time, by as many threads."""
+        ...
+
     def prepare(self, image: "Image") -> Prepared:
         """Return one RGB picture in the form that ``encode`` takes; may be called by threads."""
         ...

@@ -18,6 +18,9 @@ from sugartag.storage.arrays import sha256_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+MOST_AT_ONCE = 4
+"""Batches described at the same time: threads that share one wait for each other at every layer;
+batches of large networks take memory."""
 _FAILURES = (
     "Fail",
     "InvalidArgument",
@@ -42,6 +45,8 @@ class OnnxEncoder:
     session: Any
     one_at_a_time: bool
     """Whether the network was exported for a batch of 1."""
+    at_once: int
+    """How many batches are described at the same time, each by its share of the threads."""
 
     @classmethod
     def load(cls, path: Path, *, name: str, threads: int | None = None) -> "OnnxEncoder":
@@ -50,7 +55,9 @@ class OnnxEncoder:
         if not path.is_file():
             raise SettingsError(f"{path} is not a file; name an ONNX file")
         preprocessing = read_preprocessing(path.with_name(f"{path.name}.json"))
-        session = _session(runtime, path, threads)
+        threads = threads or len(os.sched_getaffinity(0))
+        at_once = min(threads, MOST_AT_ONCE)
+        session = _session(runtime, path, threads // at_once)
         batch = _checked_batch(path, session, preprocessing)
         blank = Path(path), session, preprocessing
         text = f"{sha256_of(path)} {preprocessing.as_json()}"
@@ -61,6 +68,7 @@ class OnnxEncoder:
             preprocessing=preprocessing,
             session=session,
             one_at_a_time=batch == 1,
+            at_once=at_once,
         )
 
     @property
@@ -87,9 +95,10 @@ def _run(session: Any, preprocessing: Preprocessing, batch: FloatArray) -> Float
     return found.astype(np.float32, copy=False)
 
 
-def _session(runtime: Any, path: Path, threads: int | None) -> Any:
+def _session(runtime: Any, path: Path, threads: int) -> Any:
+    """Open a network; each batch is described by this many threads."""
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads or len(os.sched_getaffinity(0))
+    options.intra_op_num_threads = threads
     options.log_severity_level = 3
     # Threads that wait by turning take the processor from those that decode.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from sugartag.errors import SettingsError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+WHOLE_MODELS = ("hf-hub:", "local-dir:")
+"""Names that begin so are of a model with its weights, on the hub or in a folder."""
 RANDOM = "random"
 """In place of the name of weights: random ones, always the same, to try a network out."""
 _CANNOT_LOAD = (OSError, RuntimeError, ValueError, LookupError, AttributeError)
@@ -32,6 +34,8 @@ class TorchEncoder:
     describe: Callable[[Any], Any]
     """From a batch of prepared pictures to their rows."""
     device: str
+    at_once: int = 1
+    """torch shares a batch among its threads, or has a graphics card do it."""
 
     def prepare(self, image: "Image") -> FloatArray:
         """Return one RGB picture as the network takes it."""
@@ -48,7 +52,10 @@ class TorchEncoder:
 
 
 def open_clip_encoder(name: str, *, threads: int | None = None) -> TorchEncoder:
-    """Return the image half of a model of open_clip: ``NAME[/PRETRAINED]`` or ``hf-hub:...``."""
+    """Return the image half of a model of open_clip.
+
+    ``name`` is ``NAME[/PRETRAINED]``, ``hf-hub:OWNER/MODEL`` or ``local-dir:FOLDER``.
+    """
     full = f"open_clip:{name}"
     torch = _torch(full, threads)
     open_clip = optional("open_clip", extra="torch", needed_for=f"the encoder {full}")
@@ -56,15 +63,18 @@ def open_clip_encoder(name: str, *, threads: int | None = None) -> TorchEncoder:
     torch.manual_seed(0)
     try:
         model, _, transform = open_clip.create_model_and_transforms(model_name, pretrained=weights)
-    except _CANNOT_LOAD as error:
-        raise _cannot_load(full, error) from error
-    if not name.startswith("hf-hub:"):
+    except (*_CANNOT_LOAD, _unsafe(torch)) as error:
+        raise _cannot_load(full, error, _unsafe(torch)) from error
+    if not name.startswith(WHOLE_MODELS):
         full = f"open_clip:{model_name}/{weights or RANDOM}"
     return _encoder(full, torch, model, transform, lambda m: m.encode_image)
 
 
 def timm_encoder(name: str, *, threads: int | None = None) -> TorchEncoder:
-    """Return a model of timm without its classes; ``NAME/random`` has random weights."""
+    """Return a model of timm without its classes.
+
+    ``name`` is ``NAME``, ``NAME/random``, ``hf-hub:OWNER/MODEL`` or ``local-dir:FOLDER``.
+    """
     full = f"timm:{name}"
     torch = _torch(full, threads)
     timm = optional("timm", extra="torch", needed_for=f"the encoder {full}")
@@ -76,14 +86,14 @@ def timm_encoder(name: str, *, threads: int | None = None) -> TorchEncoder:
         )
         config = timm.data.resolve_model_data_config(model)
         transform = timm.data.create_transform(**config, is_training=False)
-    except _CANNOT_LOAD as error:
-        raise _cannot_load(full, error) from error
+    except (*_CANNOT_LOAD, _unsafe(torch)) as error:
+        raise _cannot_load(full, error, _unsafe(torch)) from error
     return _encoder(full, torch, model, transform, lambda m: m)
 
 
 def _open_clip_weights(open_clip: Any, name: str) -> tuple[str, str | None]:
     """Return the model's name and that of its weights: the first that open_clip lists."""
-    if name.startswith("hf-hub:"):
+    if name.startswith(WHOLE_MODELS):
         return name, None
     model, _, weights = name.partition("/")
     if weights:
@@ -117,7 +127,7 @@ def _encoder(
     found = made.encode(np.asarray(blank, dtype=np.float32)[None])
     if found.ndim != 2:
         raise SettingsError(f"{name} gives rows of shape {found.shape[1:]}; take another model")
-    return TorchEncoder(**{**vars(made), "dimensions": int(found.shape[1])})
+    return replace(made, dimensions=int(found.shape[1]))
 
 
 def _fingerprint(name: str, model: Any, transform: Any) -> str:
@@ -135,7 +145,18 @@ def _torch(name: str, threads: int | None = None) -> Any:
     return torch
 
 
-def _cannot_load(name: str, error: Exception) -> SettingsError:
+def _unsafe(torch: Any) -> type[Exception]:
+    """Return what torch raises where weights are more than arrays."""
+    found: type[Exception] = torch.serialization.pickle.UnpicklingError
+    return found
+
+
+def _cannot_load(name: str, error: Exception, unsafe: type[Exception]) -> SettingsError:
+    if isinstance(error, unsafe):
+        return SettingsError(
+            f"cannot load {name}: its weights are a pickle of more than arrays, which could run "
+            "any code; take a model whose weights are safetensors"
+        )
     reason = " ".join(str(error).split())[:200] or type(error).__name__
     return SettingsError(
         f"cannot load {name}: {reason}; check the name, and that its weights can be downloaded"

@@ -4,6 +4,8 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
+from sugartag.collection.feature_update import encoder_of
+from sugartag.collection.shown import counted
 from sugartag.engine.base import Progress
 from sugartag.errors import PictureError
 from sugartag.features.embedding import embed_collection
@@ -16,10 +18,19 @@ SHOWN_QUALITY = 80
 
 
 def embed(folder: Path, encoder: str, *, progress: Progress | None) -> str:
-    """Describe the pictures of a collection that are not described yet; say what came of it."""
+    """Describe the pictures of a collection that are not described yet; say what came of it.
+
+    Features that another encoder made are replaced.
+    """
     made = make_encoder(encoder)
-    found = embed_collection(folder, made, progress=progress)
-    line = f"{found.described:,} described by {made.name}, {found.kept:,} had their features"
+    before = encoder_of(folder)
+    other = before is not None and before.get("fingerprint") != made.fingerprint
+    found = embed_collection(folder, made, overwrite=other, progress=progress)
+    line = f"{counted(found.described, 'photograph')} described by {made.name}"
+    if other and before is not None:
+        line += f" in place of {before.get('name')}"
+    if found.kept:
+        line += f", {found.kept:,} had their features"
     return f"{line}, {found.unreadable:,} cannot be read" if found.unreadable else line
 
 

@@ -13,46 +13,30 @@ that a run which was killed anywhere and is started again ends with the same fil
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sugartag.collection.folders import FolderSources, import_folder, is_up_to_date, owner_rule
 from sugartag.collection.model import Collection
+from sugartag.collection.shown import counted
 from sugartag.collection.store import open_collection
-from sugartag.collection.vocabulary import TagRules
 from sugartag.engine.base import Engine, Progress
 from sugartag.errors import CollectionError, StorageError
 from sugartag.methods.registry import make_method
+from sugartag.photos.advice import Advice, advice
+from sugartag.photos.asked import Photos
 from sugartag.photos.embedding import embed, shown_by
-from sugartag.photos.page import build_report, commands_for
+from sugartag.photos.page import Found, build_report, commands_for
 from sugartag.photos.shown import shown_changes
 from sugartag.pipeline.changes import write_changes
 from sugartag.pipeline.fitting import DEFAULT_METHOD, evidence_summary, fit_model, run_id
 from sugartag.pipeline.model import Model, load_model, save_model
 from sugartag.pipeline.propose import Thresholds, propose
+from sugartag.report.content import Report
 from sugartag.report.page import write_report
 from sugartag.storage.aside import file_aside
 
 SETTINGS = "settings.json"
-
-
-@dataclass(frozen=True)
-class Photos:
-    """What is asked of a folder of photographs."""
-
-    folder: Path
-    out: Path
-    owner_from: str = "creator"
-    encoder: str = "efficientnet-lite0"
-    min_uses: int = 1
-    lowercase: bool = False
-    seed: int = 0
-
-    @property
-    def rules(self) -> TagRules:
-        """What is done with the tags."""
-        return TagRules(lowercase=self.lowercase, min_uses=self.min_uses).with_stop_words()
 
 
 def retag_photos(
@@ -67,6 +51,7 @@ def retag_photos(
     owner_rule(asked.owner_from)
     collection = asked.out / "collection"
     say(f"1 of 5, import: {_imported(asked, collection, progress)}")
+    _require_tags(asked, open_collection(collection))
     say(f"2 of 5, embed: {embed(collection, asked.encoder, progress=progress)}")
     opened = open_collection(collection)
     model, line = _fitted(asked, opened, engine)
@@ -74,15 +59,37 @@ def retag_photos(
     changes = propose(model, opened, engine=engine, thresholds=Thresholds())
     counts = write_changes(changes, asked.out / "changes.csv", overwrite=True)
     say(
-        f"4 of 5, suggest: {counts['add']:,} tags to add, {counts['doubt']:,} to doubt, "
+        f"4 of 5, suggest: {counted(counts['add'], 'tag')} to add, {counts['doubt']:,} to doubt, "
         f"{counts['keep']:,} to keep: {asked.out / 'changes.csv'}"
     )
-    if not counts["add"]:
-        say("  no tag is sure enough to be added; the page shows those that are most likely")
+    shown = shown_changes(model, opened, engine=engine)
+    helpful = tuple(advice(asked, opened, shown, added=counts["add"]))
+    report = _report(asked, opened, model, Found(shown, counts["add"], helpful))
     page = asked.out / "report.html"
-    _write_page(asked, opened, model, engine, page)
-    say(f"5 of 5, report: {page}")
+    write_report(report, page)
+    say(f"5 of 5, report: {_on_the_page(report, counts['add'])}: {page}")
+    _say_what_would_help(helpful, say)
     return page
+
+
+def _on_the_page(report: Report, added: int) -> str:
+    """Return what there is to see on the page."""
+    pictures = counted(len(report.pictures), "photograph")
+    if not report.pictures:
+        return "nothing to add or to doubt"
+    if report.counts.added <= added:
+        return f"{pictures} with what to add or to doubt"
+    less_sure = counted(report.counts.added - added, "less sure suggestion")
+    return f"{pictures} with what to add or to doubt, and {less_sure}"
+
+
+def _say_what_would_help(helpful: Sequence[Advice], say: Callable[[str], None]) -> None:
+    if helpful:
+        say("what would help:")
+    for one in helpful:
+        say(f"- {one.words}")
+        for command in one.commands:
+            say(f"    {command}")
 
 
 def _check(asked: Photos) -> None:
@@ -114,9 +121,24 @@ def _imported(asked: Photos, folder: Path, progress: Progress | None) -> str:
     )
     _write_settings(asked.out, wanted)
     summary = found.collection
-    line = f"{summary.images:,} photographs, {summary.tags:,} tags, {summary.owners:,} owners"
-    problems = f"; {found.problems:,} problems: {folder / 'errors.jsonl'}"
-    return f"{line}{problems if found.problems else ''}"
+    parts = (summary.images, "photograph"), (summary.tags, "tag"), (summary.owners, "owner")
+    line = ", ".join(counted(number, word) for number, word in parts)
+    if summary.untagged_images:
+        line += f"; {summary.untagged_images:,} without any tag"
+    if found.problems:
+        line += f"; {counted(found.problems, 'problem')}: {folder / 'errors.jsonl'}"
+    return line
+
+
+def _require_tags(asked: Photos, collection: Collection) -> None:
+    """Raise if there is nothing to learn from."""
+    if not collection.n_tags:
+        raise CollectionError(
+            f"no photograph in {asked.folder} has a keyword, in a sidecar (photo.jpg.xmp, "
+            "photo.xmp, photo.txt) or inside it, and suggestions are learned from keywords: give "
+            "some photographs keywords, or suggest with a model of other photographs "
+            "(sugartag embed, then sugartag suggest)"
+        )
 
 
 def _write_settings(out: Path, settings: Mapping[str, object]) -> None:
@@ -143,20 +165,17 @@ def _fitted(asked: Photos, collection: Collection, engine: Engine) -> tuple[Mode
     if model is None or model.run_id != wanted:
         model = fit_model(method, collection, engine=engine, seed=asked.seed)
         save_model(model, folder, overwrite=True)
-    return model, evidence_summary(model.fitted) or f"{folder}"
+    return model, evidence_summary(model.fitted) or str(folder)
 
 
-def _write_page(
-    asked: Photos, collection: Collection, model: Model, engine: Engine, page: Path
-) -> None:
-    report = build_report(
+def _report(asked: Photos, collection: Collection, model: Model, found: Found) -> Report:
+    return build_report(
         asked.folder.resolve().name,
         collection,
-        shown_changes(model, collection, engine=engine),
+        found,
         evidence=evidence_summary(model.fitted),
         facts={"Folder": str(asked.folder), "Encoder": asked.encoder, "Seed": str(asked.seed)},
         commands=commands_for(asked.folder, asked.out, asked.owner_from, asked.encoder),
         load=shown_by(str(collection.images_root)),
         seed=asked.seed,
     )
-    write_report(report, page)

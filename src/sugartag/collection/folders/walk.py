@@ -91,7 +91,7 @@ def _picture(
     reason = _fault(entry, root)
     if not _is_picture(entry.name):
         # A link that is named like no picture matters only if it hides a folder.
-        if entry.is_dir() and not _is_skipped(entry.name):
+        if _leads_to_folder(entry) and not _is_skipped(entry.name):
             yield LeftOut(_shown(path), "a link to a folder; links to folders are not followed")
     elif reason is not None:
         yield LeftOut(_shown(path), reason)
@@ -103,6 +103,13 @@ def _picture(
             yield LeftOut(_shown(path), "it went away while the folder was read")
         else:
             yield PictureFile(path, state, tuple(one for one in beside if one is not None))
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # It leads to itself, or to where nothing can be read.
+        return False
 
 
 def _fault(entry: os.DirEntry[str], root: str) -> str | None:
@@ -126,10 +133,15 @@ def _fault(entry: os.DirEntry[str], root: str) -> str | None:
 
 
 def _state(folder: str, name: str) -> FileState | None:
+    """Return the state of a file, or of a link that leads nowhere; None if there is neither."""
+    path = os.path.join(folder, name)  # noqa: PTH118
     try:
-        found = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118
+        found = os.stat(path)  # noqa: PTH116
     except OSError:
-        return None
+        try:
+            found = os.lstat(path)
+        except OSError:
+            return None
     return FileState(name, found.st_size, found.st_mtime_ns)
 
 
