@@ -12,7 +12,7 @@ from sugartag.changes.catalogue import Catalogue
 LIKELY = 0.5
 """A tag that nobody gave counts from this probability on, if the query names no other."""
 _PLACES = 10**9
-"""Probabilities are compared to so many parts of one."""
+"""Probabilities are compared in steps of one over this."""
 _PACKED = f"(image << 30) + CAST(probability * {_PLACES} + 0.5 AS INTEGER)"
 """An image and its probability in one number: the latter needs less than 30 bits."""
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @catalogue_option
 @click.option("--run", help="Search by what this run proposed; else by the latest.")
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(1), help="Show so many."
+    "--limit", default=20, show_default=True, type=click.IntRange(1), help="Images to show."
 )
 @click.option(
-    "--offset", default=0, show_default=True, type=click.IntRange(0), help="Skip so many."
+    "--offset", default=0, show_default=True, type=click.IntRange(0), help="Images to skip first."
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(
@@ -65,10 +65,10 @@ def command(
 def _proposed_by(model: Path, collection: Path, found: "Catalogue") -> str:
     """Return the run of a model's proposals, which are made if the catalogue lacks them."""
     from sugartag.changes.proposing import take_proposals
-    from sugartag.progress import ProgressDisplay
     from sugartag.collection.store import open_collection
     from sugartag.engine import LocalEngine
     from sugartag.pipeline.model import load_model
+    from sugartag.progress import ProgressDisplay
 
     loaded = load_model(model)
     with ProgressDisplay() as progress:

@@ -207,7 +207,7 @@ def collection_affinity(
     engine: Engine,
     weighed: Callable[[SparseRows], SparseRows] | None = None,
 ) -> SparseRows:
-    """Return T of eq. 5 for the collection's own tags and counts, weighed first if so asked."""
+    """Return T of eq. 5 for the collection's own tags and counts, weighted first if so asked."""
     counts = engine.sum(count_tags_together, collection.blocks(), collection)
     lin = None
     if taxonomy_weight > 0:

@@ -53,7 +53,7 @@ class TagVote:
     and more where the collection is large: raise it there."""
     one_vote_per_owner: bool = False
     """Let an owner vote once, by the nearest tagged image, as published, and not with every
-    look-alike."""
+    similar image."""
     retrieved_per_voter: int = 3
     """Nearest images retrieved for each voter wanted; owners with long series use them up."""
     unit_features: bool = True

@@ -31,7 +31,7 @@ def import_photographs(folder: Path, out: Path) -> Collection:
 
 
 def import_some_photographs(folder: Path, out: Path, *, n_images: int, min_uses: int) -> Collection:
-    """Import about so many photographs, all of some photographers, and the tags used often enough.
+    """Import about this many photographs, all of some photographers, and the tags used often enough.
 
     Tags are counted among these photographs.
     """
@@ -54,7 +54,7 @@ def import_some_photographs(folder: Path, out: Path, *, n_images: int, min_uses:
 
 
 def some_owners(collection: Collection, n_images: int) -> list[int]:
-    """Return random owners who have about so many images together, none of them a quarter."""
+    """Return random owners who have about this many images together, none of them a quarter."""
     counts: IntArray = np.bincount(collection.owner, minlength=collection.n_owners + 1)
     kept: list[int] = []
     for owner in np.random.default_rng(0).permutation(collection.n_owners).tolist():

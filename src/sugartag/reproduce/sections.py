@@ -27,7 +27,7 @@ STYLES = {
 }
 """Colour, dashes and shape of each method's line."""
 OTHERS = 8
-"""The style of points that are there to be compared with, and not told apart."""
+"""The style of points that are there to be compared with, and not distinguished."""
 
 
 def section_of(name: str, entry: Found) -> str:

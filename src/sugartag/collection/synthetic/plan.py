@@ -35,7 +35,7 @@ INTERESTS = 3
 STRAY_SHARE = 0.1
 """Memberships that have nothing to do with the owner's interests."""
 HABIT_FLATTENING = 0.5
-"""Habits follow tag use to this power: favourites are rarer words than those people need."""
+"""Favourites follow tag use to this power: they are rarer words than those people need."""
 DIMENSIONS = 48
 """Independent ways in which images differ visually."""
 TOPIC_PULL = 0.5

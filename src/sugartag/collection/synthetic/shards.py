@@ -126,7 +126,7 @@ class Plan:
         return _Chunk(owner, topic, distinct(true_tag, wanted, world.n_tags))
 
     def _given(self, number: int, chunk: _Chunk) -> SparseRows:
-        """Draw the tags that owners give: true ones, random ones and their habits."""
+        """Draw the tags that owners give: true ones, random ones and their favourites."""
         world, n_rows = self.world, len(chunk.owner)
         rng = stream(self.seed, 1 + number, GIVEN)
         kept = chunk.true_keys[rng.random(len(chunk.true_keys)) >= world.missing_share]

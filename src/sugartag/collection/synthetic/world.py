@@ -94,7 +94,7 @@ class World:
         return min(USUAL_CONCEPTS, self.n_tags - self.n_unseen)
 
     def plan(self, seed: int) -> Plan:
-        """Draw everything but the images: topics, tags, owners, groups, habits and looks."""
+        """Draw everything but the images: topics, tags, owners, groups, favourites and looks."""
         seed = checked_seed(seed)
         vocabulary = make_vocabulary(self, seed)
         people, looks = make_people(self, vocabulary, seed), make_looks(self, vocabulary, seed)
