@@ -31,7 +31,7 @@ def import_photographs(folder: Path, out: Path) -> Collection:
 
 
 def import_some_photographs(folder: Path, out: Path, *, n_images: int, min_uses: int) -> Collection:
-    """Import about this many photographs, all of some photographers, and the tags used often enough.
+    """Import whole photographers, about ``n_images`` photographs, and the tags used often enough.
 
     Tags are counted among these photographs.
     """
