@@ -11,7 +11,7 @@ from sugartag.collection.archives import FORMATS, detected_format, open_archive
 from sugartag.collection.folders import FolderSources, FolderSummary, import_folder, owner_rule
 from sugartag.collection.readers import ImportSummary, Sources, import_collection
 from sugartag.collection.readers.columns import parsed_columns
-from sugartag.collection.readers.names import read_stop_tags
+from sugartag.collection.readers.table import read_stop_tags
 from sugartag.collection.vocabulary import TagRules
 from sugartag.errors import SettingsError
 
