@@ -236,7 +236,7 @@ def test_every_package_is_where_the_rules_look():
         ("linalg/modes.py", "from .. import graph"),
         ("linalg/modes.py", "def late():\n    from sugartag.graph import gram"),
         ("errors.py", "from sugartag.linalg import modes"),
-        ("collection/readers/rows.py", "from ...graph import gram"),
+        ("collection/readers/shards.py", "from ...graph import gram"),
         ("methods/base.py", "from sugartag.cli.main import main"),
     ],
 )

@@ -157,9 +157,9 @@ def test_a_disk_that_takes_no_more_is_reported_in_one_line(tmp_path):
 PEAK = """
 import sys
 from pathlib import Path
-from sugartag.collection.readers import Sources, import_collection, truth
+from sugartag.collection.readers import Sources, import_collection, related
 
-truth.ROWS_PER_LOOK_UP = 4096
+related.ROWS_PER_LOOK_UP = 4096
 table, true, out = map(Path, sys.argv[1:])
 import_collection(Sources(table, truth=true), out, rows_per_shard=8192)
 status = Path("/proc/self/status").read_text()

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from sugartag.collection.readers.batch import Batch
 from sugartag.collection.readers.features import open_features
-from sugartag.collection.readers.ids import Duplicate, IdIndex
-from sugartag.collection.readers.names import Names
+from sugartag.collection.readers.ids import Buckets, Duplicate, IdIndex
 from sugartag.collection.readers.paths import PathCheck
-from sugartag.collection.readers.spill import Buckets
+from sugartag.collection.readers.shards import Names
 from sugartag.collection.texts import Texts
 from sugartag.collection.vocabulary import clean, clean_lowercase
 from sugartag.errors import CollectionError, StorageError

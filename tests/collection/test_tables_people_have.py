@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from sugartag.collection.readers import Sources, import_collection
-from sugartag.collection.readers.columns import parsed_columns
-from sugartag.collection.readers.tag_texts import TagSplit, unsplit
+from sugartag.collection.readers.columns import TagSplit, parsed_columns, unsplit
 from sugartag.errors import CollectionError, SettingsError
 from tables import tags_by_image
 

@@ -6,7 +6,7 @@ import pytest
 
 from sugartag.collection import open_collection
 from sugartag.collection.readers import Sources, import_collection
-from sugartag.collection.readers.names import read_stop_tags
+from sugartag.collection.readers.table import read_stop_tags
 from sugartag.collection.vocabulary import (
     STOP_TAGS,
     TagCleaner,

@@ -10,7 +10,8 @@ from sugartag.collection.archives import FORMATS, detected_format, open_archive
 from sugartag.collection.folders import FolderSources, FolderSummary, import_folder, owner_rule
 from sugartag.collection.readers import ImportSummary, Sources, import_collection
 from sugartag.collection.readers.columns import parsed_columns
-from sugartag.collection.readers.names import read_stop_tags
+from sugartag.collection.readers.table import read_stop_tags
+from sugartag.collection.shown import counted
 from sugartag.collection.vocabulary import TagRules
 from sugartag.errors import SettingsError
 from sugartag.progress import ProgressDisplay
@@ -213,40 +214,40 @@ def folder_lines(found: FolderSummary, out: Path) -> list[str]:
     lines = [first]
     if found.files_known or found.files_gone:
         lines.append(
-            f"  read {_count(found.files_read, 'new or changed file')}; "
+            f"  read {counted(found.files_read, 'new or changed file')}; "
             f"{found.files_known:,} unchanged, {found.files_gone:,} gone"
         )
     if found.problems:
-        lines.append(f"  {_count(found.problems, 'problem')}: see {out / 'errors.jsonl'}")
+        lines.append(f"  {counted(found.problems, 'problem')}: see {out / 'errors.jsonl'}")
     return [*lines, *rest]
 
 
 def _lines(summary: ImportSummary, out: Path) -> list[str]:
     """Return what is said at the end: what there is, what is odd about it, what comes next."""
     parts = [
-        _count(summary.images, "image"),
-        _count(summary.tags, "tag"),
-        _count(summary.owners, "owner"),
-        *([_count(summary.groups, "group")] if summary.groups else []),
-        *([_count(summary.concepts, "true concept")] if summary.concepts else []),
-        *([f"features of {_count(summary.features, 'number')}"] if summary.features else []),
+        counted(summary.images, "image"),
+        counted(summary.tags, "tag"),
+        counted(summary.owners, "owner"),
+        *([counted(summary.groups, "group")] if summary.groups else []),
+        *([counted(summary.concepts, "true concept")] if summary.concepts else []),
+        *([f"features of {counted(summary.features, 'number')}"] if summary.features else []),
     ]
     lines = [f"{out}: {', '.join(parts)}"]
     lines += [f"  {note}" for note in summary.notes]
     if summary.untagged_images:
-        lines.append(f"  without any tag: {_count(summary.untagged_images, 'image')}")
+        lines.append(f"  without any tag: {counted(summary.untagged_images, 'image')}")
     if summary.ownerless_images:
-        lines.append(f"  without an owner: {_count(summary.ownerless_images, 'image')}")
+        lines.append(f"  without an owner: {counted(summary.ownerless_images, 'image')}")
     if summary.skipped_memberships:
-        rows = _count(summary.skipped_memberships, "membership")
+        rows = counted(summary.skipped_memberships, "membership")
         lines.append(f"  skipped, as the owner has no image here: {rows}")
     if summary.stop_tags:
         ordered = sorted(summary.stop_tags, key=lambda tag: (-summary.stop_tags[tag], tag))
         named = ", ".join(ordered[:MOST_STOP_TAGS_SHOWN])
         more = ", ..." if len(ordered) > MOST_STOP_TAGS_SHOWN else ""
-        lines.append(f"  left out {_count(len(ordered), 'stop tag')}: {named}{more}")
+        lines.append(f"  left out {counted(len(ordered), 'stop tag')}: {named}{more}")
     if summary.variants:
-        pairs = _count(summary.variants, "pair")
+        pairs = counted(summary.variants, "pair")
         lines.append(f"  {pairs} of tags look alike, none is merged: see {out / 'variants.csv'}")
     if not summary.features:
         lines.append("  no features: methods that look at the images need --features")
@@ -255,7 +256,3 @@ def _lines(summary: ImportSummary, out: Path) -> list[str]:
         return [*lines, f"Next: sugartag suggest MODEL {folder} --out changes.csv"]
     model = shlex.quote(f"{out}-model")
     return [*lines, f"Next: sugartag fit {folder} --out {model}"]
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

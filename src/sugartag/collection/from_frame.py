@@ -12,11 +12,10 @@ from sugartag.collection.build import require_finite
 from sugartag.collection.frames import Columns, columns_of
 from sugartag.collection.model import Collection, Shard
 from sugartag.collection.readers.batch import Batch, shown
+from sugartag.collection.readers.columns import TagSplit
 from sugartag.collection.readers.features import open_features
-from sugartag.collection.readers.names import Names
 from sugartag.collection.readers.paths import PathCheck
-from sugartag.collection.readers.rows import ShardRows, Vocabulary
-from sugartag.collection.readers.tag_texts import TagSplit
+from sugartag.collection.readers.shards import Names, ShardRows, Vocabulary
 from sugartag.collection.texts import Texts
 from sugartag.collection.vocabulary import clean, clean_all
 from sugartag.errors import CollectionError

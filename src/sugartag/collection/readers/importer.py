@@ -15,19 +15,19 @@ import numpy as np
 
 from sugartag._typing import BoolArray
 from sugartag.collection.readers.batch import shown
-from sugartag.collection.readers.columns import PhotoTable
+from sugartag.collection.readers.columns import PhotoTable, unsplit
 from sugartag.collection.readers.features import FeatureRows, open_features
-from sugartag.collection.readers.groups import Memberships, no_memberships, read_groups
 from sugartag.collection.readers.ids import Duplicate, IdIndex
-from sugartag.collection.readers.names import Names
 from sugartag.collection.readers.paths import PathCheck
-from sugartag.collection.readers.rows import ShardRows, Vocabulary
-from sugartag.collection.readers.settle import Settlement
+from sugartag.collection.readers.related import (
+    Memberships,
+    TruthReader,
+    no_memberships,
+    read_groups,
+)
+from sugartag.collection.readers.shards import Names, Settlement, ShardRows, Vocabulary
 from sugartag.collection.readers.table import Table, check_table
-from sugartag.collection.readers.tag_texts import unsplit
-from sugartag.collection.readers.target import collection_folder
-from sugartag.collection.readers.truth import TruthReader
-from sugartag.collection.readers.variants import write_variants
+from sugartag.collection.readers.target import collection_folder, write_variants
 from sugartag.collection.store import CollectionWriter
 from sugartag.collection.texts import Texts
 from sugartag.collection.vocabulary import TagCleaner, TagRules, find_variants, url_decoded

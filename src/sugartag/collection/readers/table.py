@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from sugartag.collection.readers import json_array, json_lines
 from sugartag.collection.readers.batch import ROWS_PER_BATCH, Batch, Columns
 from sugartag.collection.readers.delimited import delimiter_of, header_of, read_delimited
+from sugartag.collection.readers.json_rows import numbered_objects, read_json
+from sugartag.collection.readers.lines import TextLines
 from sugartag.collection.readers.parquet import parquet_names, read_parquet, require_parquet
+from sugartag.collection.vocabulary import clean
 from sugartag.errors import CollectionError
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -17,6 +19,7 @@ _JSON_LINES = (".jsonl", ".ndjson")
 _JSON = ".json"
 _PARQUET = ".parquet"
 _GZIP = ".gz"
+MAX_STOP_TAGS = 100_000
 ROWS_LOOKED_AT = 1000
 """Objects whose keys say which columns a JSON file has."""
 
@@ -78,16 +81,25 @@ def check_file(path: Path) -> None:
         raise CollectionError(f"{path} is {kind}; name a file")
 
 
+def read_stop_tags(path: Path) -> frozenset[str]:
+    """Return the tags of a text file, one a line; lines that start with ``#`` are comments."""
+    check_file(path)
+    found = {clean(line).casefold() for line in TextLines(path) if not line.startswith("#")} - {""}
+    if len(found) > MAX_STOP_TAGS:
+        raise CollectionError(
+            f"{path} lists {len(found):,} stop tags; list at most {MAX_STOP_TAGS:,}"
+        )
+    return frozenset(found)
+
+
 def _batches(path: Table, columns: Columns, rows_per_batch: int) -> Iterator[Batch]:
     if isinstance(path, Stream):
         return path.batches()
     kind = _kind(path)
     if kind == _PARQUET:
         return read_parquet(path, columns, rows_per_batch=rows_per_batch)
-    if kind in _JSON_LINES:
-        return json_lines.read_json_lines(path, columns, rows_per_batch=rows_per_batch)
-    if kind == _JSON:
-        return json_array.read_json_array(path, columns, rows_per_batch=rows_per_batch)
+    if kind in (*_JSON_LINES, _JSON):
+        return read_json(path, columns, array=kind == _JSON, rows_per_batch=rows_per_batch)
     delimiter = delimiter_of(path, _DELIMITERS[kind])
     return read_delimited(path, columns, delimiter=delimiter, rows_per_batch=rows_per_batch)
 
@@ -108,7 +120,7 @@ def column_names(path: Path) -> list[str]:
         return parquet_names(path)
     if kind in _DELIMITERS:
         return header_of(path, delimiter_of(path, _DELIMITERS[kind]))
-    objects = json_array.objects(path) if kind == _JSON else json_lines.objects(path)
+    objects = (row for _, row in numbered_objects(TextLines(path), array=kind == _JSON))
     return list(dict.fromkeys(chain.from_iterable(islice(objects, ROWS_LOOKED_AT))))
 
 

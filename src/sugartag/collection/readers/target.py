@@ -1,14 +1,19 @@
 """The folder that an import writes: checked before, and never half-written."""
 
+import csv
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple, fields
 from pathlib import Path
 
+from sugartag.collection.companions import VARIANTS
 from sugartag.collection.store import FORMAT
+from sugartag.collection.vocabulary import Variant
 from sugartag.errors import CollectionError, StorageError, SugartagError
 from sugartag.storage.arrays import require_format
 from sugartag.storage.aside import folder_aside
+from sugartag.storage.formulas import guarded
 
 
 @contextmanager
@@ -53,3 +58,18 @@ def _refuse_to_replace_other_things(target: Path) -> None:
 
 def _is_empty_folder(target: Path) -> bool:
     return target.is_dir() and not any(target.iterdir())
+
+
+def write_variants(folder: Path, variants: Sequence[Variant]) -> None:
+    """Write the proposals beside the collection, if there are any."""
+    if not variants:
+        return
+    with (folder / VARIANTS).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([column.name for column in fields(Variant)])
+        writer.writerows(map(_cells, variants))
+
+
+def _cells(variant: Variant) -> list[object]:
+    """Return the cells of a row; what a spreadsheet would take for a formula is made text."""
+    return [guarded(cell) if isinstance(cell, str) else cell for cell in astuple(variant)]

@@ -1,17 +1,40 @@
-"""The first pass: table rows into shards, while tags and owners are numbered."""
+"""Table rows become shards: numbered as they come, then settled once the whole table is known."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
 
-from sugartag._typing import IntArray, SparseRows
+from sugartag._typing import BoolArray, IntArray, SparseRows
 from sugartag.collection.model import Shard
 from sugartag.collection.readers.batch import Batch
-from sugartag.collection.readers.names import Names
 from sugartag.collection.readers.paths import PathCheck
+from sugartag.collection.store import CollectionWriter
 from sugartag.collection.texts import Texts
-from sugartag.collection.vocabulary import clean_all
+from sugartag.collection.vocabulary import clean, clean_all
+
+
+class Names(dict[str, int]):
+    """Numbers clean texts 1, 2, 3, ... as they come; an empty text has number 0.
+
+    Every key is clean, so that a text which is found as it stands needs no cleaning: most texts
+    of a table cost one look-up.
+    """
+
+    def __init__(self, cleaning: Callable[[str], str] = clean) -> None:
+        super().__init__()
+        self.cleaning = cleaning
+
+    def __missing__(self, text: str) -> int:
+        cleaned = self.cleaning(text)
+        if not cleaned:
+            return 0
+        return self.setdefault(cleaned, len(self) + 1)
+
+    def numbers(self, texts: Iterable[str], count: int) -> IntArray:
+        """Return the number of each of the ``count`` texts, new ones being taken up."""
+        return np.fromiter(map(self.__getitem__, texts), dtype=np.int32, count=count)
 
 
 @dataclass
@@ -85,3 +108,37 @@ class ShardRows:
         ones = np.ones(len(column), dtype=np.int8)
         made = (ones, column.astype(np.int32), indptr.astype(np.int32))
         return sparse.csr_array(made, shape=(n_rows, n_tags))
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """Rewrites the owners and tags of shards with their final indices."""
+
+    writer: CollectionWriter
+    kept: BoolArray
+    """Which tags, as they were numbered in the first pass, stay in the vocabulary."""
+    n_owners: int
+    has_paths: bool
+    has_titles: bool
+
+    def settle(self, number: int) -> tuple[int, int]:
+        """Rewrite one shard; return how many of its images have no tag, and how many no owner."""
+        shard = self.writer.shard(number, n_tags=len(self.kept))
+        ownerless = shard.owner == 0
+        # Nobody comes after the last owner, so that no index is negative.
+        owner = np.where(ownerless, self.n_owners, shard.owner - 1).astype(np.int32)
+        indptr, indices = self._tags(shard)
+        self.writer.attach(number, "owner", owner)
+        self.writer.attach(number, "tags.indptr", indptr)
+        self.writer.attach(number, "tags.indices", indices)
+        for name, wanted in (("paths", self.has_paths), ("titles", self.has_titles)):
+            if wanted and getattr(shard, name) is None:
+                self.writer.attach_texts(number, name, Texts.of([""] * len(shard)))
+        return int(np.count_nonzero(np.diff(indptr) == 0)), int(np.count_nonzero(ownerless))
+
+    def _tags(self, shard: Shard) -> tuple[IntArray, IntArray]:
+        stays = self.kept[shard.tags.indices]
+        before = np.append(0, np.cumsum(stays))
+        new_index = np.cumsum(self.kept) - 1
+        indices = new_index[shard.tags.indices[stays]]
+        return before[shard.tags.indptr].astype(np.int32), indices.astype(np.int32)
