@@ -181,7 +181,7 @@ def test_search_prints_what_it_finds_with_the_place_by_given_tags(folder):
 def test_a_query_that_cannot_be_read_is_one_line(folder):
     result = run("search", folder / "out", "sun AND", code=2)
 
-    assert result.stderr.splitlines() == ["error: the query lacks a word at its end: 'sun AND'"]
+    assert result.stderr.splitlines() == ["sugartag: the query lacks a word at its end: 'sun AND'"]
 
 
 def test_search_by_a_model_asks_it_first(folder):
