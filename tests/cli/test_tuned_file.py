@@ -109,7 +109,7 @@ def test_tags_that_tuning_may_have_seen_are_told_of(photos, tuned, options, warn
         ({"format": "sugartag-results/1", "methods": {}}, "sugartag-results/1"),
         ({"format": "sugartag-tuned/1"}, "lacks 'methods'"),
         ({"format": "sugartag-tuned/1", "methods": {"tag-vote": {}}}, "lacks 'settings'"),
-        ({"format": "sugartag-tuned/1", "methods": {"tag-vote": {"settings": 3}}}, "no object"),
+        ({"format": "sugartag-tuned/1", "methods": {"tag-vote": {"settings": 3}}}, "not an object"),
         ([], "format None"),
     ],
 )

@@ -234,7 +234,11 @@ def test_of_several_jingwei_features_one_is_to_be_named(jingwei):
         ("FeatureData/vgg/shape.txt", "9999999999 9999999999", "float32"),
         ("FeatureData/vgg/id.txt", "7 5", "has 2 ids, not 3"),
         ("TextData/id.userid.lemmtags.txt", "5 u1 dog", "line 1: 1 fields"),
-        ("Annotations/Image/concepts2/dog.txt", "5 yes", "line 1: '5 yes' is no id and label"),
+        (
+            "Annotations/Image/concepts2/dog.txt",
+            "5 yes",
+            "line 1: '5 yes' is not an id and a label",
+        ),
     ],
 )
 def test_a_jingwei_that_contradicts_itself_is_refused_in_one_line(jingwei, file, text, message):
