@@ -1,4 +1,4 @@
-"""Defaults beside the best settings, presets, training: the committed numbers and their pages."""
+"""Defaults beside the best settings, presets, training: committed numbers and their pages."""
 
 from pathlib import Path
 

@@ -67,7 +67,8 @@ class RankingFactorisation:
     learning_rate: float = 0.001
     """How far Adam moves a number in a step; Adam's usual value."""
     learns_tags: bool = True
-    """Let the tag factors move as the others do; held at the start, more epochs hurt less."""
+    """Let the tag factors move as the others do; held at the start, images are ranked better by a
+    tag, and lists of tags get worse."""
     start: Literal["smoothed", "random"] = "smoothed"
     """Start at the tags of each image and its neighbours, or anywhere; the original is silent."""
     own_share: float = 0.5
