@@ -1,5 +1,4 @@
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -7,50 +6,61 @@ import pytest
 from sugartag.methods.registry import make_method
 from sugartag.reproduce.stages import COMPLETION, FUNCTIONS, STAGES, StageMeter
 
-PAUSE = 0.03
+
+class Clock:
+    """A clock that moves when it is told to: real time depends on what the machine is doing."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+clock = Clock()
+
+
+def work():
+    clock.now += 1.0
 
 
 def slow_one():
-    time.sleep(PAUSE)
+    work()
 
 
 def slow_two():
     slow_one()
-    time.sleep(PAUSE)
+    work()
 
 
 def failing():
-    time.sleep(PAUSE)
+    work()
     raise KeyError
 
 
 def test_time_is_that_of_the_stage_whose_function_runs():
-    with StageMeter({"first": (slow_one,)}, otherwise="rest") as meter:
+    with StageMeter({"first": (slow_one,)}, otherwise="rest", clock=clock) as meter:
         slow_one()
         slow_one()
-        time.sleep(PAUSE)
+        work()
 
-    assert set(meter.seconds) == {"first", "rest"}
-    assert 2 * PAUSE <= meter.seconds["first"] < 4 * PAUSE
-    assert PAUSE <= meter.seconds["rest"] < 3 * PAUSE
+    assert meter.seconds == {"first": 2.0, "rest": 1.0}
 
 
 def test_within_a_stage_the_outermost_function_decides():
-    with StageMeter({"first": (slow_one,), "second": (slow_two,)}, otherwise="rest") as meter:
+    stages = {"first": (slow_one,), "second": (slow_two,)}
+    with StageMeter(stages, otherwise="rest", clock=clock) as meter:
         slow_two()
 
-    assert "first" not in meter.seconds
-    assert meter.seconds["second"] >= 2 * PAUSE
+    assert meter.seconds == {"second": 2.0, "rest": 0.0}
 
 
 def test_a_stage_ends_with_an_error():
-    meter = StageMeter({"first": (failing,)}, otherwise="rest")
+    meter = StageMeter({"first": (failing,)}, otherwise="rest", clock=clock)
 
     with meter, pytest.raises(KeyError):
         failing()
 
-    assert meter.seconds["first"] >= PAUSE
-    assert meter.seconds["rest"] < PAUSE
+    assert meter.seconds == {"first": 1.0, "rest": 0.0}
 
 
 def test_nobody_watches_calls_afterwards():

@@ -216,7 +216,7 @@ def _cost(found: Found, published: Found) -> Claims:
     yield (
         "SUGAR-TC takes the least time of the four.",
         together(_less(rows["sugar-tc"]["totals"], rows[name]["totals"]) for name in others),
-        f"Seconds, lowest to highest of {repeats} runs: {_ranges(rows, 'totals', 1)}.",
+        f"Processor seconds, lowest to highest of {repeats} runs: {_ranges(rows, 'totals', 1)}.",
     )
     order = (("ttc1", "sugar-tc"), ("ttc2", "sugar-tc"), ("sugar-tc", "mrtf"))
     yield (

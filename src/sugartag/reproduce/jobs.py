@@ -1,5 +1,6 @@
 """The pieces of work: a trial of tuning, a measurement, the stages of a fit, the objective."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -158,9 +159,11 @@ def _stages(asks: Mapping[str, Any], place: Workplace) -> dict[str, Any]:
         raise SettingsError(f"{name} has no known stages; choose from {', '.join(FUNCTIONS)}")
     given = place.task.given
     method, rng = make_method(name), method_rng(name, asks["seed"])
-    with StageMeter(FUNCTIONS[name], otherwise=COMPLETION) as fit:
+    # Processor time does not care what else the machine is doing.
+    clock = time.process_time
+    with StageMeter(FUNCTIONS[name], otherwise=COMPLETION, clock=clock) as fit:
         fitted = method.fit(given, engine=place.engine, rng=rng)
-    with StageMeter({}, otherwise=ASSIGNMENT) as assignment:
+    with StageMeter({}, otherwise=ASSIGNMENT, clock=clock) as assignment:
         for block in given.blocks(ROWS_AT_ONCE):
             top_tags(fitted.scores(given.rows(block)), asks["top"], floor=fitted.floor)
     seconds = fit.seconds | assignment.seconds

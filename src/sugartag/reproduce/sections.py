@@ -172,11 +172,11 @@ def _concept_row(row: Found, found: Found) -> Row:
 def _cost(found: Found, published: Found) -> tuple[str, str]:
     return (
         "Fits with default settings and scorings of all images, one thread, nothing else of the "
-        "run beside them, a process for each; medians. Memory is the peak of a stage above what "
-        "the process held before the fit. Published: hours and GB on other data (NUS-WIDE-128, "
-        "247,849 images) with 8 cores. Links of images are made, used and dropped block by block, "
-        "so for SUGAR-TC the projection of all images counts as adjacency. Scoring is there for "
-        "every method here; the paper tells it of SUGAR-TC only.",
+        "run beside them, a process for each; medians, in processor seconds. Memory is the peak of "
+        "a stage above what the process held before the fit. Published: hours and GB on other data "
+        "(NUS-WIDE-128, 247,849 images) with 8 cores. Links of images are made, used and dropped "
+        "block by block, so for SUGAR-TC the projection of all images counts as adjacency. Scoring "
+        "is there for every method here; the paper tells it of SUGAR-TC only.",
         "",
     )
 

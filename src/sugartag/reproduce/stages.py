@@ -67,12 +67,17 @@ class StageMeter:
     """
 
     def __init__(
-        self, functions: Mapping[str, tuple[Callable[..., Any], ...]], *, otherwise: str
+        self,
+        functions: Mapping[str, tuple[Callable[..., Any], ...]],
+        *,
+        otherwise: str,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._stage_of: dict[CodeType, str] = {
             function.__code__: stage for stage, some in functions.items() for function in some
         }
         self._otherwise = otherwise
+        self._clock = clock
         self._within: FrameType | None = None
         """The outermost call that belongs to a stage."""
         self._stage = otherwise
@@ -87,7 +92,7 @@ class StageMeter:
         # Memory that was freed would be taken again without being seen.
         give_back_freed_memory()
         self._before = resident_bytes()
-        self._since = time.perf_counter()
+        self._since = self._clock()
         self._sampler.start()
         sys.setprofile(self._watch)
         return self
@@ -116,7 +121,7 @@ class StageMeter:
     def _turn_to(self, stage: str) -> None:
         """Close the account of the stage so far, and open that of another."""
         self._sample()
-        now = time.perf_counter()
+        now = self._clock()
         self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._since
         self._stage, self._since = stage, now
 
