@@ -27,6 +27,7 @@ from sugartag.errors import CollectionError, SettingsError, StorageError
 from sugartag.features import embedding
 from sugartag.features.embedding import embed_collection
 from sugartag.features.encoders import Encoder, make_encoder
+from sugartag.storage.arrays import write_manifest
 from sugartag.storage.damage import damaged_files
 from tiny_onnx import write_encoder
 
@@ -362,6 +363,20 @@ def test_a_kill_at_any_step_of_storing_leaves_a_whole_collection(
     files = {entry["file"] for shard in listed for entry in shard["files"].values()}
     assert {path.relative_to(folder).as_posix() for path in folder.glob("shards/*/*.npy")} == files
     assert list(folder.glob(".*")) == []
+
+
+@pytest.mark.parametrize("entry", [5, None, {}, {"file": 5}])
+@pytest.mark.parametrize("key", ["source.size", "else"])
+def test_a_manifest_that_describes_other_arrays_badly_is_told(
+    key: str, entry: object, photos: Path, encoder: Encoder
+) -> None:
+    folder = imported(photos)
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["shards"][0]["files"][key] = entry
+    write_manifest(folder, manifest)
+
+    with pytest.raises(StorageError, match="describes"):
+        embed_collection(folder, encoder, overwrite=True)
 
 
 def test_what_is_imported_anew_while_it_is_embedded_stays_as_it_is(

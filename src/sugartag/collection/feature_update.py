@@ -58,8 +58,8 @@ class FeatureUpdate:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._replaced: list[str] = []
-        self._manifest = read_manifest(folder, format_name=FORMAT)
-        self._times = int(self._manifest.get(_TIMES, 0)) + 1
+        self._manifest = _manifest_of(folder)
+        self._times = self._manifest.get(_TIMES, 0) + 1
         clear_unlisted(folder)
         shards = range(len(self._manifest["shards"]))
         coming = [f"{self._name(number, key)}.npy" for number in shards for key in KEYS]
@@ -94,7 +94,7 @@ class FeatureUpdate:
 
 def clear_unlisted(folder: Path) -> None:
     """Remove what killed runs left: unfinished files, arrays that the manifest does not list."""
-    shards = read_manifest(folder, format_name=FORMAT)["shards"]
+    shards = _manifest_of(folder)["shards"]
     listed = {entry["file"] for shard in shards for entry in shard["files"].values()}
     for number in range(len(shards)):
         for path in (folder / f"shards/{number:05d}").glob("*.npy"):
@@ -116,7 +116,7 @@ def encoder_of(folder: Path) -> dict[str, Any] | None:
 
 def file_versions(folder: Path, number: int) -> FileVersions | None:
     """Return which files the features of a shard were made from, if that is known."""
-    shard = read_manifest(folder, format_name=FORMAT)["shards"][number]
+    shard = _manifest_of(folder)["shards"][number]
     files = shard["files"]
     if not all(key in files for key in KEYS[2:]):
         return None
@@ -125,6 +125,23 @@ def file_versions(folder: Path, number: int) -> FileVersions | None:
     if size.shape != (rows,) or mtime.shape != (rows,) or digest.shape[:1] != (rows,):
         raise StorageError(f"{folder}: the versions of shard {number} are damaged; embed it again")
     return FileVersions(size, mtime, np.asarray(digest))
+
+
+def _manifest_of(folder: Path) -> dict[str, Any]:
+    """Return the manifest, after checking what opening a collection does not look at."""
+    manifest = read_manifest(folder, format_name=FORMAT)
+    times, shards = manifest.get(_TIMES, 0), manifest.get("shards")
+    if type(times) is int and isinstance(shards, list) and all(map(_is_shard, shards)):
+        return manifest
+    raise StorageError(f"{folder / MANIFEST} describes its shards badly; import it again")
+
+
+def _is_shard(described: Any) -> bool:
+    match described:
+        case {"rows": int(), "files": dict() as files}:
+            entries = files.values()
+            return all(isinstance(one, dict) and type(one.get("file")) is str for one in entries)
+    return False
 
 
 def manifest_digest(folder: Path) -> str:
