@@ -58,6 +58,8 @@ EXCEPTIONS = [
     ("*", r"(?:by|beyond|less those expected by) chance"),
     ("*", r"has no chance"),
     ("*", r"timestamps?"),
+    ("*", r"told\s+apart"),
+    ("docs/reproduce.md", r"(?:what to|reader should) believe"),
     ("*", r"\bstrangers[_ ]only\b"),
     ("*", r"world planted in the image"),
     *((f"src/sugartag/{one}", "planted") for one in NAMED_PLANTED),

@@ -89,7 +89,7 @@ def test_who_cannot_be_told_apart_is_named_too():
     (first, *_) = claims_of({"x": averages(0.01, lr=0.495, sugar_tc=0.5)})
 
     assert first["verdict"] == "undecided"
-    assert first["here"].endswith("; indistinguishable from LR.")
+    assert first["here"].endswith("; not to be told apart from LR.")
 
 
 def test_the_place_by_the_oracle_is_told_beside_it():

@@ -94,7 +94,7 @@ def _comparison(found: Found, published: Found) -> Claims:
         "Every retagging method is better than the tags as given.",
         together(above(gap) for gap in better.values()),
         f"The tags as given have {f['original']:.3f}. "
-        + _sorted_words(better, "better", "worse", "indistinguishable"),
+        + _sorted_words(better, "better", "worse", "not to be told apart"),
     )
     yield from _of_users(found, rows)
     steps = gap_between(found, "ttc2", "ttc1"), gap_between(found, "ttc1", "mrtf")
@@ -145,7 +145,7 @@ def _of_users(found: Found, rows: Found) -> Claims:
 
 
 def _split(gaps: Mapping[str, Found]) -> str:
-    return _sorted_words(gaps, "Above", "below", "indistinguishable from", first=True)
+    return _sorted_words(gaps, "Above", "below", "not to be told apart from", first=True)
 
 
 def _sorted_words(
