@@ -66,7 +66,7 @@ def test_values_of_numbers_rise_and_none_stands_twice(name):
 def test_every_method_has_enough_to_choose_and_not_too_much(name):
     space = search_space(name)
 
-    assert 2 <= len(space.names) <= 8
+    assert 2 <= len(space.names) <= 9
     assert all(2 <= len(values) <= 6 for values in space.values)
     assert space.size >= 64
 
