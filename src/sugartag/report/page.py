@@ -149,7 +149,7 @@ def _legend(report: Report) -> str:
     entries = [
         (Verdict("tag", "keep", 0.93), "given by its owner, and it fits"),
         (Verdict("tag", "doubt", 0.04), "given by its owner, and it may not fit: please check"),
-        (Verdict("tag", "add", 0.81), "not given; it probably belongs"),
+        (Verdict("tag", "add", 0.81), "not given; it may belong"),
     ]
     if any(verdict.recovered for verdict in said):
         found = "suggested, and right: the owner had given it, we had hidden it"
