@@ -22,6 +22,21 @@ def add_sparse(rows: SparseRows, factor: FloatArray, other: SparseRows, total: F
     _add_sparse(left, read_only(factor.astype(np.float32)), right, total)
 
 
+def add_entries(rows: SparseRows, factor: float, total: FloatArray) -> None:
+    """Add a factor times the stored entries of a sparse matrix to a dense one of its shape."""
+    fit_together(rows.shape == total.shape)
+    _add_entries(Entries.of(rows, total.shape[1]), factor, total)
+
+
+def take_out_columns(
+    weights: FloatArray, inverse: FloatArray, own: FloatArray, column: IntArray
+) -> None:
+    """Subtract the j-th column of ``inverse`` times ``own[j]`` from column ``column[j]``."""
+    fit_together(len(weights) == len(inverse) and own.shape == column.shape)
+    fit_together(inverse.shape[1] >= len(own) and _all_below(column, weights.shape[1]))
+    _take_out_columns(weights, read_only(inverse), read_only(own), read_only(column))
+
+
 def quadratic_forms(rows: SparseRows, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return r'Mr for each sparse row r, and (Mr)_t at each stored entry t; M is symmetric."""
     fit_together(matrix.shape == (rows.shape[1], rows.shape[1]))
@@ -86,6 +101,22 @@ def _add_sparse(left: Entries, factor: FloatArray, right: Entries, total: FloatA
             middle = left.column[a]
             for b in range(right.start[middle], right.start[middle + 1]):
                 total[row, right.column[b]] += value * right.value[b]
+
+
+@compiled
+def _add_entries(rows: Entries, factor: float, total: FloatArray) -> None:
+    for row in range(len(total)):
+        for entry in range(rows.start[row], rows.start[row + 1]):
+            total[row, rows.column[entry]] += factor * rows.value[entry]
+
+
+@compiled
+def _take_out_columns(
+    weights: FloatArray, inverse: FloatArray, own: FloatArray, column: IntArray
+) -> None:
+    for row in range(len(weights)):
+        for place in range(len(own)):
+            weights[row, column[place]] -= inverse[row, place] * own[place]
 
 
 @compiled

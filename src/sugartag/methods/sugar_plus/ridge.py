@@ -23,11 +23,13 @@ from sugartag.methods.sugar_plus._kernels import (
     add_sparse_products_at_cells,
     products_at_cells,
     quadratic_forms,
+    take_out_columns,
 )
 from sugartag.methods.sugar_plus.blocks import Blocks, Predictors
 from sugartag.methods.sugar_plus.statistics import Statistics
 
 INTERCEPT_PENALTY = 1e-6
+MIRRORED_AT_ONCE = 256
 MOST_LEVERAGE = 0.95
 """An image that decides its own fit by more than this is held to it."""
 
@@ -111,7 +113,7 @@ class JointRidge:
         cross[row, expected.indices] += blocks.tags.penalty * expected.data
         weights = kept @ cross
         own: FloatArray = weights[np.arange(n_tags), predictor] / np.diag(kept)[:n_tags]
-        weights[:, predictor] -= kept[:, :n_tags] * own
+        take_out_columns(weights, kept, own, predictor)
         weights[np.arange(n_tags), predictor] = 0.0
         return cls(weights[:n_tags], weights[n_tags:], kept)
 
@@ -165,6 +167,10 @@ def _inverse(gram: FloatArray) -> FloatArray:
     if info:
         raise ValueError("the normal equations are singular; raise the penalties")
     inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    found: FloatArray = np.tril(inverse)
-    found += np.tril(inverse, -1).T
+    for start in range(0, len(inverse), MIRRORED_AT_ONCE):
+        here = slice(start, start + MIRRORED_AT_ONCE)
+        corner = np.tril(inverse[here, here])
+        inverse[here, here] = corner + np.tril(corner, -1).T
+        inverse[here, here.stop :] = inverse[here.stop :, here].T
+    found: FloatArray = inverse
     return found

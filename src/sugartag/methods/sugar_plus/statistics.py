@@ -16,6 +16,7 @@ from sugartag._typing import FloatArray, IntArray, SparseRows
 from sugartag.collection.model import Collection, Rows
 from sugartag.engine.base import Block, Engine
 from sugartag.linalg.sparse_rows import chosen_columns, row_number_of_entries, same_places
+from sugartag.methods.sugar_plus._kernels import add_entries
 from sugartag.methods.sugar_plus.blocks import Blocks, tag_counts
 
 SERIES_TAGS = 3
@@ -96,8 +97,8 @@ class Accumulator:
         """Add the statistics of one block."""
         total, sign = self.total, self.sign
         n_tags = part.tag_gram.shape[0]
-        for where, some in ((total.gram, part.tag_gram), (total.cross, part.tag_cross)):
-            where[row_number_of_entries(some), some.indices] += sign * some.data
+        add_entries(part.tag_gram, sign, total.gram[:n_tags, :n_tags])
+        add_entries(part.tag_cross, sign, total.cross[:n_tags])
         mixed = sign * part.mixed_gram
         total.gram[n_tags:, :n_tags] += mixed
         total.gram[:n_tags, n_tags:] += mixed.T
