@@ -35,7 +35,7 @@ NOTHING = np.zeros(0, dtype=int)
 
 def calibrator_of(curve, recall, untagged=None):
     quantiles = np.zeros((5, QUANTILES), dtype=np.float32)
-    noise = NoiseModel.fit(quantiles, NOTHING, NOTHING)
+    noise = NoiseModel.fit(quantiles, NOTHING, NOTHING, looks=0.1)
     return Calibrator(curve, untagged or curve, recall, noise, Worth(0.12, 0.3))
 
 

@@ -67,10 +67,17 @@ def test_the_null_quantile_of_a_drawn_image_is_uniform(rng):
     assert np.abs(counts - 500).max() < 110
 
 
+def test_where_looks_explain_next_to_nothing_nothing_is_doubted(rng):
+    tag, q, _ = planted(rng, 0.2)
+
+    assert NoiseModel.fit(UNIT, tag, q, looks=0.02).probability_wrong(tag, q).max() > 0.7
+    assert NoiseModel.fit(UNIT, tag, q, looks=0.005).probability_wrong(tag, q).max() < 0.1
+
+
 def test_where_tags_are_given_blindly_nothing_is_doubted(rng):
     tag, q, _ = planted(rng, 1.0)
 
-    model = NoiseModel.fit(UNIT, tag, q)
+    model = NoiseModel.fit(UNIT, tag, q, looks=0.1)
 
     assert model.probability_wrong(tag, q).max() < 0.2
     assert not model.judges(np.arange(N_TAGS)).any()
@@ -81,7 +88,7 @@ def test_where_tags_are_given_blindly_nothing_is_doubted(rng):
 def test_planted_wrong_tags_are_found_among_tags_that_are_predicted_well(seed, share):
     tag, q, wrong = planted(np.random.default_rng(seed), share)
 
-    model = NoiseModel.fit(UNIT, tag, q)
+    model = NoiseModel.fit(UNIT, tag, q, looks=0.1)
     doubted = model.probability_wrong(tag, q) > 0.5
 
     assert model.wrong_share == pytest.approx(share, abs=0.01)
@@ -97,7 +104,7 @@ def test_planted_wrong_tags_are_found_where_tags_are_predicted_unlike_well(seed)
     tag = np.concatenate([part[0] + 8 * number for number, part in enumerate(parts)])
     q, wrong = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
 
-    doubted = NoiseModel.fit(UNIT, tag, q).probability_wrong(tag, q) > 0.5
+    doubted = NoiseModel.fit(UNIT, tag, q, looks=0.1).probability_wrong(tag, q) > 0.5
 
     assert doubted[wrong].mean() > 0.3
     assert wrong[doubted].mean() >= 0.8
@@ -106,7 +113,7 @@ def test_planted_wrong_tags_are_found_where_tags_are_predicted_unlike_well(seed)
 def test_a_share_that_right_tags_might_explain_is_not_doubted(rng):
     tag, q, _ = planted(rng, (UNEXPLAINED + LEAST_WRONG) / 2.0)
 
-    model = NoiseModel.fit(UNIT, tag, q)
+    model = NoiseModel.fit(UNIT, tag, q, looks=0.1)
 
     assert UNEXPLAINED < model.wrong_share < LEAST_WRONG
     assert not model.judges(tag).any()
@@ -115,7 +122,7 @@ def test_a_share_that_right_tags_might_explain_is_not_doubted(rng):
 def test_at_least_as_many_are_wrong_as_are_said_to_be(rng):
     tag, q, wrong = planted(rng, 0.12)
 
-    found = NoiseModel.fit(UNIT, tag, q).probability_wrong(tag, q)
+    found = NoiseModel.fit(UNIT, tag, q, looks=0.1).probability_wrong(tag, q)
 
     compared = 0
     for probability in np.unique(found):
@@ -129,7 +136,7 @@ def test_at_least_as_many_are_wrong_as_are_said_to_be(rng):
 def test_where_nothing_is_wrong_nothing_is_doubted(rng):
     tag, q, _ = planted(rng, 0.0)
 
-    model = NoiseModel.fit(UNIT, tag, q)
+    model = NoiseModel.fit(UNIT, tag, q, looks=0.1)
 
     assert model.wrong_share < LEAST_WRONG
     assert (model.probability_wrong(tag, q) == np.float32(USUALLY_WRONG)).all()
@@ -141,7 +148,7 @@ def test_tags_that_are_not_predicted_are_not_doubted_beside_others_that_are(rng)
     tag = np.concatenate([good[0], bad[0] + 16])
     q = np.concatenate([good[1], bad[1]])
 
-    model = NoiseModel.fit(UNIT, tag, q)
+    model = NoiseModel.fit(UNIT, tag, q, looks=0.1)
 
     assert model.probability_wrong(tag, q)[len(good[0]) :].max() < 0.2
     assert model.judges(np.arange(16)).mean() > 0.9
@@ -151,7 +158,7 @@ def test_tags_that_are_not_predicted_are_not_judged_beside_others_that_are(rng):
     good, bad = planted(rng, 0.12, n_tags=16), planted(rng, 1.0, n_tags=8)
     tag = np.concatenate([good[0], bad[0] + 16])
 
-    model = NoiseModel.fit(UNIT, tag, np.concatenate([good[1], bad[1]]))
+    model = NoiseModel.fit(UNIT, tag, np.concatenate([good[1], bad[1]]), looks=0.1)
 
     assert not model.judges(np.arange(16, 24)).any()
 
@@ -159,7 +166,7 @@ def test_tags_that_are_not_predicted_are_not_judged_beside_others_that_are(rng):
 def test_too_few_uses_say_nothing(rng):
     tag, q, _ = planted(rng, 0.08, n_tags=N_TAGS, uses=2)
 
-    model = NoiseModel.fit(UNIT, tag, q)
+    model = NoiseModel.fit(UNIT, tag, q, looks=0.1)
 
     assert not model.judges(np.arange(N_TAGS)).any()
     np.testing.assert_allclose(model.probability_wrong(tag, q), USUALLY_WRONG)
@@ -169,7 +176,7 @@ def test_a_tag_with_few_uses_is_not_judged_among_others_that_are(rng):
     tag, q, _ = planted(rng, 0.12)
     kept = (tag > 0) | (np.cumsum(tag == 0) < LEAST_USES)
 
-    model = NoiseModel.fit(UNIT, tag[kept], q[kept])
+    model = NoiseModel.fit(UNIT, tag[kept], q[kept], looks=0.1)
 
     assert model.judges(np.arange(N_TAGS)).tolist() == [False] + [True] * (N_TAGS - 1)
     low = np.full(2, 0.05, dtype=np.float32)
@@ -181,7 +188,7 @@ def test_a_tag_with_few_uses_is_not_judged_among_others_that_are(rng):
 def test_the_higher_a_prediction_ranks_the_less_probably_it_is_wrong(rng):
     tag, q, _ = planted(rng, 0.05)
 
-    found = NoiseModel.fit(UNIT, tag, q)
+    found = NoiseModel.fit(UNIT, tag, q, looks=0.1)
 
     assert (np.diff(found.wrong, axis=1) <= 0).all()
     assert found.wrong.max() <= 1.0
@@ -228,7 +235,7 @@ def test_too_few_well_predicted_uses_call_nothing_wrong(count):
 def test_a_tag_that_is_new_is_as_usual(rng):
     tag, q, _ = planted(rng, 0.09)
 
-    model = NoiseModel.fit(UNIT, tag, q).widened(N_TAGS + 2)
+    model = NoiseModel.fit(UNIT, tag, q, looks=0.1).widened(N_TAGS + 2)
 
     new = np.array([N_TAGS, N_TAGS + 1])
     assert model.probability_wrong(new, np.zeros(2)) == pytest.approx(USUALLY_WRONG)

@@ -161,7 +161,7 @@ def fit_calibrator(levels: Levels, untagged: Levels, worth: Worth) -> Calibrator
         given_rate=given_rates(levels.values, at_given),
         untagged_rate=given_rates(untagged.values, untagged.at_given),
         recall=recall_of(levels),
-        noise=NoiseModel.fit(_quantiles(levels.values), levels.tag, at_given),
+        noise=NoiseModel.fit(_quantiles(levels.values), levels.tag, at_given, looks=worth.looks),
         worth=worth,
     )
 

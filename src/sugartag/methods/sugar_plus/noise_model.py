@@ -7,8 +7,8 @@ explains looks just like a wrong one, so pi is read off the tags that the eviden
 is the density of their low quantiles. Even there a share :data:`UNEXPLAINED` of right tags has low
 quantiles, as in collections without injected noise, and a given tag is wrong with probability
 (pi - UNEXPLAINED) / r(q). A tag that is not predicted has r = 1 everywhere and is not doubted.
-Where too few tags are predicted well, or nearly none of their uses rank low, nothing is doubted at
-all. Weak evidence means silence.
+Where too few tags are predicted well, nearly none of their uses rank low, or looks explain next to
+nothing, nothing is doubted at all. Weak evidence means silence.
 """
 
 from dataclasses import dataclass, replace
@@ -37,6 +37,9 @@ UNEXPLAINED = 0.045
 most: 0.01 to 0.04 on those measured."""
 USUALLY_WRONG = 0.05
 """The share of wrong tags assumed where the evidence cannot say."""
+LEAST_EXPLAINED = 0.01
+"""Where looks explain less of the given tags than this, no tag is called wrong: a tag that does not
+go with the other tags of an image may still be what the picture shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +58,17 @@ class NoiseModel:
     """pi."""
 
     @classmethod
-    def fit(cls, quantiles: FloatArray, tag: IntArray, predicted: FloatArray) -> "NoiseModel":
-        """Learn from the leave-one-out predictions of given tags."""
+    def fit(
+        cls, quantiles: FloatArray, tag: IntArray, predicted: FloatArray, *, looks: float
+    ) -> "NoiseModel":
+        """Learn from leave-one-out predictions of given tags; ``looks`` is what looks explain."""
         n_tags = len(quantiles)
         q = null_quantile(quantiles, tag, predicted)
         median, uses = medians(q, tag, n_tags)
         judged = uses[tag] >= LEAST_USES
         count = np.zeros((len(GROUPS) - 1, len(EDGES) - 1))
         np.add.at(count, (_group(median[tag[judged]]), _bin(q[judged])), 1.0)
+        count *= looks >= LEAST_EXPLAINED
         share, wrong = wrong_probabilities(count)
         return cls(
             quantiles.astype(np.float32),
