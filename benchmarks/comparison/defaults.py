@@ -36,7 +36,7 @@ less."""
 
 NOTES = """\
 Some trials on OpenClipart were drawn at random from the whole search space. A search of so few
-trials may miss what a longer one finds, and on a part of DOCUMERICA differences of 1 % mean nothing.
+trials may miss what a longer one finds, and on a part of DOCUMERICA 1 % more or less is noise.
 
 Where no default is within 5 % of the best on both: tag-vote and tag-vote-own want 10 neighbours on
 OpenClipart and 50 or more on DOCUMERICA, 20 are the compromise; implicit-als wants logarithms of
