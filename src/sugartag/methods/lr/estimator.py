@@ -90,12 +90,12 @@ class FittedLowRank:
         near = sparse.diags_array(inverse_roots(degree)) @ links
         near = near @ sparse.diags_array(inverse_roots(self.image_degree))
         pull = self.image_smoothness * (near @ self.image_factors) * self._sizes
-        told = tags.astype(np.float64).toarray()
+        given = tags.astype(np.float64).toarray()
         factors = np.zeros_like(pull)
         linked = degree > 0
         for _ in range(self.new_image_updates):
-            left = told - factors @ self.tag_factors.T
-            kept = told - soft_threshold(left, self.error_threshold)
+            left = given - factors @ self.tag_factors.T
+            kept = given - soft_threshold(left, self.error_threshold)
             wanted = kept @ self.tag_factors + pull
             for group, smoothness in ((linked, self.image_smoothness), (~linked, 0.0)):
                 factors[group] = np.linalg.solve(self._system(smoothness), wanted[group].T).T

@@ -91,8 +91,8 @@ def warm_start(
         images=_widened(parts.left * roots, ranks.images),
         tags=_widened(parts.right * roots, ranks.tags),
     )
-    told = np.where(parts.values > SMALLEST_SHARE * parts.values[0], parts.values, 0.0)
-    return Start(factors, _widened(parts.right * inverse_roots(told), ranks.images))
+    kept = np.where(parts.values > SMALLEST_SHARE * parts.values[0], parts.values, 0.0)
+    return Start(factors, _widened(parts.right * inverse_roots(kept), ranks.images))
 
 
 def random_start(
