@@ -172,5 +172,6 @@ def _inverse(gram: FloatArray) -> FloatArray:
         corner = np.tril(inverse[here, here])
         inverse[here, here] = corner + np.tril(corner, -1).T
         inverse[here, here.stop :] = inverse[here.stop :, here].T
-    found: FloatArray = inverse
+    # In the order that a stored array has: products round by how a matrix lies in memory.
+    found: FloatArray = np.ascontiguousarray(inverse.T)
     return found
